@@ -26,24 +26,24 @@ export function createThoughtFilter() {
   function push(piece: string): string {
     if (state === 'text') return emitText(piece);
     buffer += piece;
-    if (state === 'thought') {
-      const found = closing.exec(buffer);
-      if (!found) {
-        buffer = buffer.slice(-overlap);
-        return '';
+    for (;;) {
+      if (state === 'thought') {
+        const found = closing.exec(buffer);
+        if (!found) {
+          buffer = buffer.slice(-overlap);
+          return '';
+        }
+        state = 'undecided';
+        buffer = buffer.slice(found.index + found[0].length);
       }
-      state = 'undecided';
-      buffer = buffer.slice(found.index + found[0].length);
-    }
-    const opened = opening.exec(buffer);
-    if (opened) {
+      // Models may write line breaks without end, which must not be searched again for each piece.
+      buffer = buffer.trimStart();
+      const opened = opening.exec(buffer);
+      if (!opened) return beginning.test(buffer) ? '' : emitText(buffer);
       hasThoughts = true;
       state = 'thought';
-      const rest = buffer.slice(opened[0].length);
-      buffer = '';
-      return push(rest);
+      buffer = buffer.slice(opened[0].length);
     }
-    return beginning.test(buffer) ? '' : emitText(buffer);
   }
 
   return {

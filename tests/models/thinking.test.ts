@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { createThoughtFilter } from '../../hub/models/thinking.ts';
 
 type Case = readonly [answer: string, text: string, hasThoughts: boolean];
@@ -38,6 +39,18 @@ describe('thoughts in tags at the head of an answer', () => {
         assert.deepEqual({ found, thought }, { found: text, thought: hasThoughts });
       }
     });
+
+  test('are removed however many there are, and line breaks without end take linear time', () => {
+    const many = '<think></think>'.repeat(60_000);
+    assert.equal(read([`${many}text`]).text, 'text');
+    const spent = startCpuTimer();
+    assert.deepEqual(read(Array.from({ length: 200_000 }, () => '\n')), {
+      shown: '',
+      text: '',
+      hasThoughts: false,
+    });
+    assert.ok(spent() < 2_000, 'each piece searched all pieces before it');
+  });
 
   test('are not reported while they arrive', () => {
     assert.equal(read('<think>hm</think>text'.split('')).shown, 'text');
