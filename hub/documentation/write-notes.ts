@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { HubError } from '#core';
 import type { CommitNotes } from './commit-types.ts';
 import { draftModuleNotes, draftOverviews, nameNotes, sourceHashOf } from './notes/draft-notes.ts';
@@ -10,7 +11,7 @@ import {
   type PlannedNote,
   type WantedNote,
   planRemovals,
-  planWrites,
+  planWrite,
 } from './vault/plan-writes.ts';
 import type { VaultNote } from './vault/vault-types.ts';
 
@@ -75,6 +76,24 @@ export async function writeNotes(
     inBatch = 0;
   }
 
+  /** Reads a note again, which people may edit during a run. Resolves to true if it differs from what is known. */
+  async function hasChanged(name: string): Promise<boolean> {
+    const text = await vault.read(pathOf(name));
+    const found = text === undefined ? undefined : readNote(text);
+    if (isDeepStrictEqual(found, existing.get(name))) return false;
+    if (found) existing.set(name, found);
+    else existing.delete(name);
+    return true;
+  }
+
+  /** Decides about a note by what the vault has now. */
+  async function planNow(note: WantedNote): Promise<PlannedNote> {
+    for (;;) {
+      const planned = planWrite(note, existing);
+      if (planned.target === undefined || !(await hasChanged(planned.target))) return planned;
+    }
+  }
+
   /** Writes a note, unless the existing one is current or was edited by hand. */
   async function put(draft: DraftNote): Promise<void> {
     const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
@@ -84,26 +103,32 @@ export async function writeNotes(
       model: module?.isTests === false ? model : undefined,
     };
     wanted.push(note);
-    for (const planned of planWrites([note], existing))
-      await putPlanned(draft, module, note.sourceHash, planned);
+    const planned = planWrite(note, existing);
+    const isDescribed = model !== undefined && module?.isTests === false;
+    if (isDescribed && planned.target !== undefined) toDescribe.push(module);
+    const before = existing.get(draft.name)?.description;
+    if (draft.folder !== undefined && planned.action === 'keep' && before !== undefined)
+      described.set(draft.folder, before);
+    if (planned.target === undefined || isDryRun) {
+      done[planned.action].push(planned.target ?? draft.name);
+      return;
+    }
+    const description = isDescribed ? await describe(module) : undefined;
+    await putPlanned(draft, module, description, note.sourceHash, await planNow(note));
   }
 
   async function putPlanned(
     draft: DraftNote,
     module: CodeModule | undefined,
+    description: Description | undefined,
     sourceHash: string,
     { action, target }: PlannedNote,
   ): Promise<void> {
-    const isDescribed = model !== undefined && module?.isTests === false;
-    if (isDescribed && target !== undefined) toDescribe.push(module);
-    const before = existing.get(draft.name)?.description;
-    if (draft.folder !== undefined && action === 'keep' && before !== undefined)
-      described.set(draft.folder, before);
-    if (target === undefined || isDryRun) {
-      done[action].push(target ?? draft.name);
+    if (target === undefined) {
+      done[action].push(draft.name);
       return;
     }
-    const description = isDescribed ? await describe(module) : undefined;
+    const isDescribed = model !== undefined && module?.isTests === false;
     const there = existing.get(target);
     // The model failed again, so the existing note is at least as good.
     const isVain = isDescribed && !description && there?.sourceHash === sourceHash;
@@ -149,6 +174,7 @@ export async function writeNotes(
     pace();
   }
   await flush();
+  if (!isDryRun) for (const name of planRemovals(wanted, existing)) await hasChanged(name);
   const removed = planRemovals(wanted, existing);
   if (!isDryRun) for (const name of removed) await vault.remove(pathOf(name));
   const { keep, ...byAction } = done;
@@ -159,7 +185,7 @@ async function readExisting(
   vault: CommitNotes,
   folder: string,
   pace: () => void,
-): Promise<ReadonlyMap<string, ExistingNote>> {
+): Promise<Map<string, ExistingNote>> {
   const paths = (await vault.list(folder)).filter(
     path => !path.slice(folder.length + 1).includes('/'),
   );

@@ -134,6 +134,44 @@ describe('the second run', () => {
   });
 });
 
+test('notes that people write or edit during a run are kept', async () => {
+  let edit = () => {};
+  await using scene = createDocumentationScene({
+    models: {
+      ...noModels,
+      async chat() {
+        edit();
+        return '- It has a value [a/a.ts:1].';
+      },
+    },
+  });
+  const repo = scene.create({
+    'a/a.ts': 'export const a = 1;\n',
+    'b/b.ts': 'export const b = 1;\n',
+    'gone/g.ts': 'export const g = 1;\n',
+  });
+  const request = { repo_path: repo, project_name: 'live' };
+  await scene.run(request);
+  appendFileSync(join(repo, 'a/a.ts'), '\nexport const more = 1;\n');
+  appendFileSync(join(repo, 'b/b.ts'), '\nexport const more = 1;\n');
+  writeFiles(repo, { 'c/c.ts': 'export const c = 1;\n' });
+  git(repo, 'rm', '--quiet', '-r', 'gone');
+  git(repo, 'add', '--all');
+  git(repo, 'commit', '--quiet', '--message=second');
+  const names = ['a', 'b', 'c', 'gone'].map(name => `live - ${name}`);
+  edit = () => {
+    edit = () => {};
+    for (const name of names) appendFileSync(join(scene.vault, 'live', `${name}.md`), '\nMine.\n');
+  };
+  const result = resultOf(await scene.run({ ...request, model: 'm' }));
+  const notes = scene.notes('live');
+  for (const name of names) assert.match(notes.get(name) ?? '', /\nMine\.\n$/, name);
+  assert.deepEqual(
+    [result['edited_by_hand'], result['removed']],
+    [['live - a.new', 'live - b.new', 'live - c.new'], 0],
+  );
+});
+
 test('a dry run writes nothing, and reports what would be written', async () => {
   const repo = scene.create(files);
   const result = resultOf(await scene.run({ repo_path: repo, project_name: 'dry', dry_run: true }));

@@ -24,22 +24,20 @@ export type PlannedNote = {
 
 const besideName = (name: string): string => `${name}.new`;
 
-/** Decides which notes to write, by comparing them with the existing notes. Pure. `existing`: notes by name. */
-export function planWrites(
-  wanted: readonly WantedNote[],
+/** Decides what to do with a note, by comparing it with the existing notes. Pure. `existing`: notes by name. */
+export function planWrite(
+  note: WantedNote,
   existing: ReadonlyMap<string, ExistingNote>,
-): readonly PlannedNote[] {
-  return wanted.map(note => {
-    const { name } = note;
-    const found = existing.get(name);
-    if (!found) return { name, action: 'create', target: name };
-    if (isCurrent(found, note)) return { name, action: 'keep', target: undefined };
-    if (!found.isEdited) return { name, action: 'replace', target: name };
-    const beside = existing.get(besideName(name));
-    if (beside && isCurrent(beside, note)) return { name, action: 'keep', target: undefined };
-    if (beside?.isEdited) return { name, action: 'conflict', target: undefined };
-    return { name, action: 'beside', target: besideName(name) };
-  });
+): PlannedNote {
+  const { name } = note;
+  const found = existing.get(name);
+  if (!found) return { name, action: 'create', target: name };
+  if (isCurrent(found, note)) return { name, action: 'keep', target: undefined };
+  if (!found.isEdited) return { name, action: 'replace', target: name };
+  const beside = existing.get(besideName(name));
+  if (beside && isCurrent(beside, note)) return { name, action: 'keep', target: undefined };
+  if (beside?.isEdited) return { name, action: 'conflict', target: undefined };
+  return { name, action: 'beside', target: besideName(name) };
 }
 
 /**

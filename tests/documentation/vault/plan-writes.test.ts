@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ExistingNote } from '../../../hub/documentation/notes/frontmatter.ts';
-import { planRemovals, planWrites } from '../../../hub/documentation/vault/plan-writes.ts';
+import { planRemovals, planWrite } from '../../../hub/documentation/vault/plan-writes.ts';
 
 const wanted = { name: 'n', sourceHash: 'new', model: undefined };
 const note = (sourceHash: string, isEdited = false, model?: string): ExistingNote => ({
@@ -34,9 +34,11 @@ describe('the action for a note:', () => {
     ['the one beside it is old', { n: oldEdited, 'n.new': old }, 'beside', 'n.new'],
     ['both were edited', { n: oldEdited, 'n.new': oldEdited }, 'conflict', undefined],
   ])('%s', (_what, existing, action, target) => {
-    assert.deepEqual(planWrites([wanted], new Map(Object.entries(existing))), [
-      { name: 'n', action, target },
-    ]);
+    assert.deepEqual(planWrite(wanted, new Map(Object.entries(existing))), {
+      name: 'n',
+      action,
+      target,
+    });
   });
 
   test.each([
@@ -45,11 +47,8 @@ describe('the action for a note:', () => {
     [undefined, 'x', 'replace'],
     ['x', 'y', 'replace'],
   ])('of the model %s before, and of %s now', (before, now, action) => {
-    const [planned] = planWrites(
-      [{ ...wanted, model: now }],
-      new Map([['n', note('new', false, before)]]),
-    );
-    assert.equal(planned?.action, action);
+    const existing = new Map([['n', note('new', false, before)]]);
+    assert.equal(planWrite({ ...wanted, model: now }, existing).action, action);
   });
 });
 
