@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { HubError } from '#core';
 
-/** Matches control characters, and characters that Obsidian links or file systems do not allow in names. */
-const forbidden = /[:/\\|#^[\]*"<>?%`]|\p{Cc}/gu;
+/** Matches control characters, line breaks, and characters that Obsidian links or file systems do not allow in names. */
+const forbidden = /[:/\\|#^[\]*"<>?%`]|[\p{Cc}\p{Zl}\p{Zp}]/gu;
 const maxNameBytes = 150;
 const maxProjectLength = 80;
 /** Matches names that Windows reserves. */

@@ -13,6 +13,7 @@ test('names are unique regardless of case, and without characters that links can
     'A/B',
     'README',
     'x#y^z[1]|q:w',
+    'line\u2028break\u2029',
     '.',
     'end.',
     '日本/語'.repeat(40),
@@ -21,7 +22,7 @@ test('names are unique regardless of case, and without characters that links can
   const names = [...Object.values(overviews), ...folders.map(ofModule)];
   assert.equal(new Set(names.map(name => name.toLowerCase())).size, names.length);
   for (const name of names) {
-    assert.doesNotMatch(name, /[:/\\|#^[\]]|[. ]$/);
+    assert.doesNotMatch(name, /[:/\\|#^[\]\u2028\u2029]|[. ]$/);
     assert.ok(Buffer.byteLength(name) <= 160 && name.isWellFormed(), name);
   }
   assert.deepEqual(names.slice(0, 4), [
