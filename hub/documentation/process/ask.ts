@@ -94,6 +94,9 @@ export function askingHub(ask: AskHub, own: Pick<CommitNeeds, 'clock' | 'pace'>)
   };
 }
 
+/** Matches the mark with which some editors of Windows begin a file. Parsers of JSON and of code refuse it. */
+const byteOrderMark = /^\ufeff/;
+
 /** Decodes a file in this process, because the hub has more to do. */
 function decoded(file: z.output<typeof readFile>) {
   if (file.kind !== 'bytes') return file;
@@ -101,5 +104,5 @@ function decoded(file: z.output<typeof readFile>) {
   const text = decodeText(content);
   return text === undefined
     ? ({ path, kind: 'binary', bytes } as const)
-    : ({ path, kind: 'text', text, bytes } as const);
+    : ({ path, kind: 'text', text: text.replace(byteOrderMark, ''), bytes } as const);
 }

@@ -27,6 +27,7 @@ test('files are sent as bytes, and decoded in the process', async () => {
   const { repository } = open({
     readFiles: [
       bytes('a', Buffer.from('x\u{1f600}')),
+      bytes('marked', Buffer.from('\ufeff{}')),
       bytes('b', new Uint8Array([65, 0, 66])),
       bytes('c', new Uint8Array([0xff, 0xfe])),
       omitted,
@@ -34,6 +35,7 @@ test('files are sent as bytes, and decoded in the process', async () => {
   });
   assert.deepEqual(await repository.readFiles([], { fileBytes: 9, maxBytes: 9 }), [
     { path: 'a', kind: 'text', text: 'x\u{1f600}', bytes: 5 },
+    { path: 'marked', kind: 'text', text: '{}', bytes: 5 },
     { path: 'b', kind: 'binary', bytes: 3 },
     { path: 'c', kind: 'binary', bytes: 2 },
     omitted,
