@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Exclusion, FileOutline } from '../outline/outline-types.ts';
 import { isTestFile } from '../outline/languages.ts';
-import { readManifests } from './manifests.ts';
+import { maxEntryPoints, readManifests } from './manifests.ts';
 import { compareText, groupModules, introductionOf } from './modules.ts';
 import type { RepositoryDocument, EntryPoint, Project, ProjectFile } from './project-types.ts';
 import { createImportResolver } from './resolve-imports.ts';
@@ -15,7 +15,6 @@ type Sources = Pick<Project, 'name' | 'root' | 'commit' | 'trackedFiles'> & {
 
 const mainFiles =
   /(?:^|\/)(?:main|__main__)\.(?:go|rs|py|[cm]?[jt]s|c|cc|cpp)$|^(?:src\/)?(?:cli|server|app|manage)\.(?:py|[cm]?[jt]s)$/;
-const maxEntryPoints = 40;
 const maxDocuments = 200;
 const maxTitleLength = 1_000;
 

@@ -26,6 +26,7 @@ const names = /(?:^|\/)(?:package\.json|pyproject\.toml|requirements\.txt|go\.mo
 export const isManifest = (path: string): boolean => names.test(path);
 
 const shownScripts = ['start', 'dev', 'build', 'test'];
+export const maxEntryPoints = 40;
 const maxTargetLength = 160;
 /** Maximum length of a line in characters. Longer lines were not written by people, and are skipped. */
 const maxLineLength = 1_000;
@@ -42,7 +43,7 @@ export function readManifests(files: readonly ProjectFile[]): Manifests {
     const lines = text.split('\n');
     const short = lines.filter(({ length }) => length <= maxLineLength);
     const add = (what: string, target: unknown, key: string) => {
-      if (typeof target !== 'string') return;
+      if (typeof target !== 'string' || entryPoints.length >= maxEntryPoints) return;
       const at = lines.findIndex(line => line.includes(key));
       const cut =
         target.length > maxTargetLength ? `${target.slice(0, maxTargetLength)} ...` : target;

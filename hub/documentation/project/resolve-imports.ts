@@ -17,6 +17,8 @@ const scripts = new Set(['JavaScript', 'TypeScript', 'Vue', 'Svelte']);
 export function createImportResolver(paths: ReadonlySet<string>, manifests: Manifests) {
   const byName = Map.groupBy(paths, path => posix.basename(path));
   const folders = new Set([...paths].map(path => posix.dirname(path)));
+  const packagesByName = Map.groupBy(manifests.packages, ({ name }) => name);
+  const packagesByFolder = Map.groupBy(manifests.packages, ({ folder }) => folder);
 
   const folderOf = (path: string): ResolvedImport => ({
     kind: 'folder',
@@ -56,22 +58,19 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     if (/^[@~]\//.test(specifier))
       return script(`src/${specifier.slice(2)}`) ?? script(specifier.slice(2));
     if (specifier.startsWith('#')) return ofAlias(from, specifier);
-    const own = manifests.packages.find(
-      ({ name }) => name === specifier || (name !== undefined && specifier.startsWith(`${name}/`)),
-    );
-    if (own?.name !== undefined) {
-      const inside = posix.join(own.folder, specifier.slice(own.name.length));
+    const name = packageOf(specifier);
+    const [own] = packagesByName.get(name) ?? [];
+    if (own) {
+      const inside = posix.join(own.folder, specifier.slice(name.length));
       return script(inside) ?? script(posix.join(own.folder, 'src')) ?? inFolder(own.folder);
     }
     if (isBuiltin(specifier) || /^[a-z]+:/.test(specifier)) return undefined;
-    return { kind: 'package', name: packageOf(specifier) };
+    return { kind: 'package', name };
   }
 
   /** Resolves a specifier such as `#name` by the `imports` of the nearest package.json that defines it. */
   function ofAlias(from: string, specifier: string): ResolvedImport {
-    const near = manifests.packages
-      .filter(({ folder }) => folder === '.' || from.startsWith(`${folder}/`))
-      .toSorted((a, b) => b.folder.length - a.folder.length);
+    const near = [...ancestorsOf(from), '.'].flatMap(folder => packagesByFolder.get(folder) ?? []);
     for (const { folder, imports } of near)
       for (const [pattern, target] of imports) {
         const [before = '', after] = pattern.split('*');
@@ -113,8 +112,8 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     for (const { name, folder } of manifests.goModules)
       if (specifier === name || specifier.startsWith(`${name}/`))
         return inFolder(posix.join(folder, specifier.slice(name.length)));
-    const dependency = [...manifests.dependencies].find(
-      one => specifier === one || specifier.startsWith(`${one}/`),
+    const dependency = [specifier, ...ancestorsOf(specifier)].find(one =>
+      manifests.dependencies.has(one),
     );
     return dependency === undefined ? undefined : { kind: 'package', name: dependency };
   }

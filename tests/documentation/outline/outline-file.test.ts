@@ -160,6 +160,13 @@ describe('the comment of a file:', () => {
   });
 });
 
+test('a file of comments, and one of braces, are read in linear time', async () => {
+  const comments = await outlineOf('a.ts', '// Reads words.\n'.repeat(30_000));
+  assert.deepEqual([comments.isParsed, comments.doc?.line], [true, 1]);
+  const braces = await outlineOf('a.ts', `/** Reads. ${'{@link '.repeat(60_000)} */\n\nlet a;\n`);
+  assert.equal(braces.isParsed, true);
+});
+
 test('a file without a grammar has only a line count, and one with a syntax error its readable names', async () => {
   const styles = await outlineOf('a.css', 'a {}\n');
   assert.deepEqual([styles.isParsed, styles.language, styles.lines], [false, 'CSS', 1]);

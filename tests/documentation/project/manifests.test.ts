@@ -39,6 +39,14 @@ test.each([
   assert.ok(cpuMs() < 1_000);
 });
 
+test('a manifest with thousands of commands is read up to the limit of entry points', () => {
+  const bin = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`a${at}`, 'b']));
+  const cpuMs = startCpuTimer();
+  const text = JSON.stringify({ bin }, null, 1);
+  assert.equal(readManifests([{ path: 'package.json', text }]).entryPoints.length, 40);
+  assert.ok(cpuMs() < 1_000, 'each command searched all lines');
+});
+
 test('tables of TOML are read with spaces, and in lists', () => {
   const text =
     '[[bin]]\nserde = "1"\n[ dev-dependencies ]\nx = "1"\n[target.dependencies]\ny = "1"\n';

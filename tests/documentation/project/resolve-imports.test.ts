@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { readManifests } from '../../../hub/documentation/project/manifests.ts';
 import { createImportResolver } from '../../../hub/documentation/project/resolve-imports.ts';
 
@@ -67,4 +68,26 @@ test.each([
   const found = resolve({ path, language }, specifier);
   const name = found?.kind === 'package' ? `package ${found.name}` : found?.folder;
   assert.equal(name, expected);
+});
+
+test('the imports of a repository with thousands of packages are resolved in linear time', () => {
+  const count = 2_000;
+  const packages = Array.from({ length: count }, (_, at) => ({
+    path: `packages/p${at}/package.json`,
+    text: `{"name": "@org/p${at}", "imports": {"#*": "./src/*.ts"}}`,
+  }));
+  const goMod = Array.from({ length: count }, (_, at) => `\texample.com/d${at} v1`).join('\n');
+  const files = Array.from({ length: count }, (_, at) => `packages/p${at}/src/a.ts`);
+  const many = createImportResolver(
+    new Set(files),
+    readManifests([...packages, { path: 'go.mod', text: `module x.org/y\n${goMod}\n` }]),
+  );
+  const cpuMs = startCpuTimer();
+  for (const path of files)
+    for (let at = 0; at < 10; at++) {
+      many({ path, language: 'TypeScript' }, `@org/p${count - 1}/x`);
+      many({ path, language: 'TypeScript' }, '#a');
+      many({ path, language: 'Go' }, 'fmt');
+    }
+  assert.ok(cpuMs() < 4_000, 'each import searched all packages');
 });
