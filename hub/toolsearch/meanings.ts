@@ -1,4 +1,5 @@
 import { type Clock, type Log, createAbortScope, messageOf, setBounded } from '#core';
+import { ModelFailure } from '#models';
 import type { EmbeddedText, EmbeddingModel } from './embedding-model.ts';
 import type { ToolText } from './tool-text.ts';
 import { type VectorStore, vectorKey } from './vector-store.ts';
@@ -11,6 +12,8 @@ const namedShare = 0.5;
 const queryMs = 1_500;
 /** Minimum time in ms before a pass is retried that failed, or found no model. */
 const retryMs = 30_000;
+/** Number of tools in a row that a model fails to embed, after which a pass ends. */
+const maxFailures = 3;
 /** Maximum number of queries with a cached embedding. Clients repeat a query with another limit. */
 const maxQueries = 64;
 
@@ -33,6 +36,8 @@ export function createMeanings({
   let lists = new WeakMap<readonly ToolText[], readonly (Float32Array | undefined)[]>();
   /** Lists in which all tools have vectors. */
   let complete = new WeakSet<readonly ToolText[]>();
+  /** Tools that the model failed to embed. They are tried after all others. */
+  const failed = new WeakSet<ToolText>();
   let digest: string | undefined;
   let wanted: readonly ToolText[] = [];
   let pass: Promise<void> | undefined;
@@ -97,14 +102,23 @@ export function createMeanings({
     const chosen = await model.choose(life.signal);
     if (chosen === undefined) return;
     useDigest(chosen);
-    let made = 0;
+    let [made, failures] = [0, 0];
     for (let texts: typeof wanted | undefined; texts !== wanted;) {
       texts = wanted;
       recall(texts);
-      for (const text of texts) {
-        if (known.has(text)) continue;
-        await embedTool(text);
-        made++;
+      const missing = texts.filter(text => !known.has(text));
+      for (const text of missing.toSorted(
+        (a, b) => Number(failed.has(a)) - Number(failed.has(b)),
+      )) {
+        try {
+          await embedTool(text);
+          made++;
+          failures = 0;
+        } catch (error) {
+          failed.add(text);
+          if (!isOfText(error) || ++failures === maxFailures) throw error;
+          log.debug({ error: messageOf(error) }, 'a tool is found by words only');
+        }
         // Start again, because the servers have changed their tools meanwhile.
         if (texts !== wanted) break;
       }
@@ -157,6 +171,10 @@ export function createMeanings({
     },
   };
 }
+
+/** True if a model failed because of the text, for example with a vector that has no direction. */
+const isOfText = (error: unknown): boolean =>
+  error instanceof ModelFailure && /^(?:refused|too_long|empty|malformed)$/.test(error.kind);
 
 function product(a: Float32Array, b: Float32Array): number {
   let sum = 0;

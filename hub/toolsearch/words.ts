@@ -5,6 +5,9 @@ const stopWords = new Set(
   you your`.split(/\s+/),
 );
 
+/** Maximum length of words that have a stem, in characters. Longer ones are data, and take quadratic time. */
+const maxStemmedLength = 100;
+
 /** Matches a run of letters and digits. In scripts without spaces, each character of a match counts as a word. */
 const wordPattern = /[\p{L}\p{N}]+/gu;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
@@ -33,7 +36,7 @@ export function keywordsOf(text: string): string {
  * stem need not be a word. Removes less than Porter's stemmer, which makes "general" and "generate" equal.
  */
 export function stemOf(word: string): string {
-  if (word.length <= 3) return word;
+  if (word.length <= 3 || word.length > maxStemmedLength) return word;
   if (/[^aeiou]ies$/.test(word)) return `${word.slice(0, -3)}y`;
   let stem = word;
   if (/(?:ss|sh|ch|x|zz)es$/.test(stem)) stem = stem.slice(0, -2);

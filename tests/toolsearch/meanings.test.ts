@@ -6,7 +6,7 @@ import { afterEach, beforeEach, test } from 'vitest';
 import { isObject, silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { until } from '#helpers/hub';
-import { createModels } from '#models';
+import { ModelFailure, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import { createJournal } from '#store';
 import { createEmbeddingModel, createMeanings, createVectorStore } from '#toolsearch';
@@ -169,6 +169,40 @@ test('a failed pass is retried half a minute later', async () => {
   clock.advance(1);
   await prepare();
   assert.equal(tries, 2);
+  await meanings.stop();
+});
+
+test('tools that a model cannot embed do not keep others from it', async () => {
+  const clock = createManualClock();
+  const bad = ['x1', 'x2', 'x3', 'x4'].map(name => textOf(name, 'Breaks the model.'));
+  const many = [...bad, ...texts];
+  const asked: string[] = [];
+  const meanings = createMeanings({
+    model: {
+      name: 'm',
+      choose: async () => 'd',
+      async embed(_task, text) {
+        asked.push(text);
+        if (text.includes('Breaks')) throw new ModelFailure('refused', 'unsupported value: NaN');
+        return { vector: Float32Array.of(1, 0), digest: 'd' };
+      },
+    },
+    store: createVectorStore(snapshot =>
+      createJournal({ file: join(folder, 'v.jsonl'), maxBytes: 9_000, snapshot }, { log: silent }),
+    ),
+    clock,
+    log: silent,
+  });
+  const found = async () => {
+    clock.advance(30_000);
+    meanings.prepare(many);
+    await meanings.settled();
+    const scores = meanings.compare(many, Float32Array.of(1, 0));
+    return scores.filter(score => score > 0).length;
+  };
+  assert.deepEqual([await found(), asked.length], [0, 3], 'all tools in a row fail: the model may');
+  assert.deepEqual([await found(), asked.length], [2, 11]);
+  assert.equal(await found(), 2);
   await meanings.stop();
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { keywordsOf, splitName, stemOf, wordsOf } from '../../hub/toolsearch/words.ts';
 
 test.each([
@@ -23,6 +24,13 @@ test.each([
 
 test('words without endings are unchanged', () => {
   assert.deepEqual(['gas', 'read', 'axe'].map(stemOf), ['gas', 'read', 'axe']);
+});
+
+test('data without spaces is one word, and is read in linear time', () => {
+  const cpuMs = startCpuTimer();
+  for (let times = 0; times < 20; times++)
+    assert.deepEqual(wordsOf('a'.repeat(8_000)), ['a'.repeat(8_000)]);
+  assert.ok(cpuMs() < 1_000, 'the endings were searched from each letter');
 });
 
 test('keywords are the content words, or all words if there are none', () => {
