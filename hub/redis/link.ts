@@ -51,6 +51,10 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/\bNOPERM\b/, 'Allow its user all commands on the keys and channels of the hub'],
   [/\bREADONLY\b/, 'Set REDIS_URL to the primary, to which the hub can write'],
   [/\bMISCONF\b/, 'Redis cannot save its data: its log says why'],
+  [
+    /\bWRONGTYPE\b/,
+    'Another program uses the name of a key of the hub: remove that key, or name another database in REDIS_URL',
+  ],
   [/\bOOM\b/, 'Raise its maxmemory, or let it evict keys (maxmemory-policy)'],
 ];
 

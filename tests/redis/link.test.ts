@@ -143,6 +143,7 @@ test('the reasons of refusals have a remedy', async () => {
       /NOAUTH Authentication required\. Set its password in REDIS_URL/,
     ],
     ['NOPERM no permission', /NOPERM no permission\. Allow its user/],
+    ['WRONGTYPE Operation against a key', /WRONGTYPE Operation against a key\. .* remove that key/],
   ] as const) {
     const answerTo = (command: string) =>
       command === 'subscribe' ? `-${error}\r\n` : (answers[command] ?? '+OK\r\n');
