@@ -130,10 +130,12 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
 
   return {
     service,
-    async begin(request, principal) {
-      const path = await repositories.requireAllowed(request.repo_path, principal);
-      const { place, isNamed } = chooseVault(request.vault, config());
-      if (isNamed) await repositories.requireAllowed(place, principal);
+    async begin(given, principal) {
+      const repo_path = await repositories.requireAllowed(given.repo_path, principal);
+      const { place, isNamed } = chooseVault(given.vault, config());
+      // The real path, because two runs must not write one folder under two names.
+      const vault = isNamed ? await repositories.requireAllowed(place, principal) : given.vault;
+      const request = { ...given, repo_path, vault };
       const { model = 'none' } = request;
       const fault =
         model === 'none' ? undefined : await models.findFault(model, new AbortController().signal);
@@ -158,11 +160,7 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
         cancel: reason => cancelling.abort(reason),
       });
       targets.set(job.id, target);
-      run(
-        job,
-        { request: { ...request, repo_path: path }, administer: principal.grants.administer },
-        cancelling,
-      );
+      run(job, { request, administer: principal.grants.administer }, cancelling);
       return job.id;
     },
   };

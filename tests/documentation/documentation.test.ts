@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { unlessAborted } from '#core';
 import { caller } from '#helpers/principal';
+import { parseDocumentationRequest } from '../../hub/documentation/request.ts';
 import { failureOf, git, writeFiles } from '../repositories/harness.ts';
 import {
   brokenLinks,
@@ -188,6 +196,26 @@ test('a request is stored until the end of its job is stored, and removed at the
   await next.documentation.service.start(new AbortController().signal);
   assert.equal(next.jobs.get(job.id).state, 'done');
   assert.deepEqual(await scene.store.entries(), []);
+});
+
+test('a vault that is written under another name of its folder is busy', async () => {
+  await using scene = createDocumentationScene();
+  const { documentation, vault, home } = scene;
+  const link = join(home, 'link');
+  symlinkSync(vault, link);
+  const repo_path = scene.create({ 'a.ts': 'export const a = 1;\n' });
+  const begin = (place: string) =>
+    documentation.begin(
+      parseDocumentationRequest({ repo_path, project_name: 'app', vault: place }),
+      caller,
+    );
+  const id = await begin(vault);
+  for (const place of [`${vault}/`, link])
+    assert.match(
+      await failureOf(begin(place)),
+      /HUB_DOCUMENTATIONS_FULL: .* documents app already/,
+    );
+  await scene.ended(id);
 });
 
 test('a run that takes too long ends with the reason', async () => {
