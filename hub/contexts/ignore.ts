@@ -63,7 +63,9 @@ function ruleOf(line: string): readonly Rule[] {
   const parts = posix
     .normalize(path)
     .split('/')
-    .filter(part => part !== '' && part !== '.');
+    .filter(part => part !== '' && part !== '.')
+    // Repetitions of `**` match the same, and each one would take time at each character of a path.
+    .filter((part, at, all) => part !== '**' || all[at - 1] !== '**');
   if (parts.length === 0) return [];
   return [{ parts, steps: stepsOf(parts), isException }];
 }
@@ -83,17 +85,19 @@ const stepsOf = (parts: readonly string[]): readonly Step[] =>
   });
 
 const stepsOfPart = (part: string): readonly Step[] =>
-  (part.match(/\*\*|\*|\?|\[\^?(?:\\.|[^\]\\])+\]|\\.|[^]/gsu) ?? []).map((token): Step => {
-    if (token === '**') return { repeats: any, isOptional: true };
-    if (token === '*') return { repeats: isOther, isOptional: true };
-    if (token === '?') return { takes: isOther };
-    if (token.length > 2 && token.startsWith('[')) {
-      const pattern = classOf(token);
-      return { takes: character => pattern.test(character) };
-    }
-    const wanted = token.length === 2 && token.startsWith('\\') ? token.slice(1) : token;
-    return { takes: character => character === wanted };
-  });
+  (part.match(/\*{2,}|\*|\?|\[\^?(?:\\.|[^\]\\]){1,1000}\]|\\.|[^]/gsu) ?? []).map(
+    (token): Step => {
+      if (token.startsWith('**')) return { repeats: any, isOptional: true };
+      if (token === '*') return { repeats: isOther, isOptional: true };
+      if (token === '?') return { takes: isOther };
+      if (token.length > 2 && token.startsWith('[')) {
+        const pattern = classOf(token);
+        return { takes: character => pattern.test(character) };
+      }
+      const wanted = token.length === 2 && token.startsWith('\\') ? token.slice(1) : token;
+      return { takes: character => character === wanted };
+    },
+  );
 
 /**
  * Returns the regular expression of a character class such as `[^a-c]`. Throws an Error whose message ends a sentence

@@ -58,6 +58,8 @@ test.each([
   ['*a'.repeat(20) + 'b', 'a'.repeat(250)],
   ['**/a/'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
   ['**a'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
+  ['*'.repeat(20_000) + 'b', 'a/'.repeat(500) + 'c'],
+  ['**/'.repeat(7_000) + 'b', 'a/'.repeat(500) + 'c'],
 ])('the time of a match does not grow with the number of possible matches: %#', (pattern, path) => {
   const { ignores, mayExceptBelow } = createIgnore(['*', `!${pattern}`]);
   const cpuMs = startCpuTimer();
