@@ -63,6 +63,8 @@ async function chunks() {
     // The "main" of jsonc-parser is a UMD build, whose requires cannot be resolved in a bundle.
     resolve: { mainFields: ['module', 'main'] },
     tsconfig: false,
+    // The door of config then loads only the files whose exports are used: few commands need its schemas.
+    treeshake: { moduleSideEffects: id => path.dirname(id) !== path.join(root, 'hub', 'config') },
     external: id => id.startsWith('node:') || external.includes(packageOf(id)),
   });
   const { output } = await bundle.generate({

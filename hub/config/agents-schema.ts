@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { bytesOf, describeKeys, interpreted, size } from './schema-parts.ts';
+import { describeKeys, interpreted, size } from './schema-parts.ts';
+import { bytesOf } from './size.ts';
 
 const minute = 60_000;
 const whole = (least: number, most: number) => z.int().min(least).max(most);

@@ -1,5 +1,5 @@
 import type { EntryDraft } from './sandbox.ts';
-import { bytesOf } from './schema-parts.ts';
+import { bytesOf } from './size.ts';
 
 /** Which results of a server's tools are cached, and for whom. */
 type KeptResultsConfig = {

@@ -3,7 +3,7 @@ import type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 import type { Sandbox } from './sandbox.ts';
 import { expandedKeys, usesIn, variablesIn } from './variables.ts';
 import { volumesOfPackage } from './package-spec.ts';
-import { bytesOf } from './schema-parts.ts';
+import { bytesOf } from './size.ts';
 import { resourceDefaults } from './server-schema.ts';
 
 type LooseningKind =

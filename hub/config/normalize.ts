@@ -4,7 +4,7 @@ import { keptResultsOf } from './kept-results.ts';
 import { toolSettings } from './policy.ts';
 import { resolveInside } from './paths.ts';
 import { type EntryDraft, type Sandbox, sandboxOf } from './sandbox.ts';
-import { bytesOf } from './schema-parts.ts';
+import { bytesOf } from './size.ts';
 import type { ServerEntry } from './server-schema.ts';
 
 const kib = 1024;

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import { HubError, shortened } from '#core';
-import { knownKeys } from './schema.ts';
 import { type Path, type SourceLocation, lineAndColumnOf } from './source-map.ts';
 import { findClosest, nearest } from './suggest.ts';
 
@@ -97,13 +96,11 @@ export type SchemaKeys = {
   readonly command: string;
 };
 
-const configKeys: SchemaKeys = { keysAt: knownKeys, command: 'agenthub schema' };
-
 /** Converts zod issues to sentences that tell users what to write. `base` is the path of the validated value. */
 export function problemsOf(
   issues: readonly Issue[],
   base: Path,
-  keys: SchemaKeys = configKeys,
+  keys: SchemaKeys,
 ): readonly Problem[] {
   return issues.flatMap((issue): readonly Problem[] => {
     const path = [...base, ...pathOf(issue)];

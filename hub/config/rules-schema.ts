@@ -1,9 +1,7 @@
 import { z } from 'zod';
+import type { SchemaKeys } from './problem.ts';
+import { clientNamePattern, clientNameRule } from './rule-clients.ts';
 import { describeKeys, jsonSchemaText, matching, secondsBetween, text } from './schema-parts.ts';
-
-export const clientNamePattern = /^[a-z0-9](?:[\w .@/+-]{0,62}[\w.@/+-])?$/i;
-export const clientNameRule =
-  'the name of a client has 1 to 64 letters, digits, spaces and "_.@/+-", and starts with a letter or digit';
 
 const maxModels = 16;
 /** Maximum number of texts in one call that are improved. */
@@ -127,8 +125,11 @@ export const rulesSchema = describeKeys(
 
 export type WrittenRule = z.output<typeof rule>;
 
+/** The keys of a rules file, for messages. */
+export const ruleKeys: SchemaKeys = { keysAt: knownRuleKeys, command: 'agenthub schema --rules' };
+
 /** Returns the known keys of the object at a path, for "did you mean" hints. */
-export function knownRuleKeys(path: readonly (string | number)[]): readonly string[] {
+function knownRuleKeys(path: readonly (string | number)[]): readonly string[] {
   if (path.length === 0) return Object.keys(rulesSchema.shape);
   const part = path[0] === 'clients' ? path[2] : path[1];
   if (part === 'options') return Object.keys(options.shape);

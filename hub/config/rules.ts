@@ -4,15 +4,10 @@ import { type HubError, createEmitter, messageOf } from '#core';
 import { type Document, documentOf, readParsed } from './document.ts';
 import type { WatchTiming } from './file-watch.ts';
 import type { FileReading } from './files.ts';
-import { type Problem, invalidFile, problemsOf, type SchemaKeys } from './problem.ts';
+import { type Problem, invalidFile, problemsOf } from './problem.ts';
 import { type ReloaderNeeds, createReloader } from './reloader.ts';
-import {
-  type WrittenRule,
-  clientNamePattern,
-  clientNameRule,
-  knownRuleKeys,
-  rulesSchema,
-} from './rules-schema.ts';
+import { clientNamePattern, clientNameRule } from './rule-clients.ts';
+import type { WrittenRule, rulesSchema } from './rules-schema.ts';
 
 /** Content of a rules file, with all defaults filled in. */
 export type EnhancementRules = Readonly<ReturnType<typeof withDefaults>>;
@@ -131,8 +126,6 @@ export const foldClientName = (name: string): string => name.trim().toLowerCase(
 
 export const isClientName = (name: string): boolean => clientNamePattern.test(name);
 
-const ruleKeys: SchemaKeys = { keysAt: knownRuleKeys, command: 'agenthub schema --rules' };
-
 const remedy =
   'Create it with {"default": {"enabled": true}}, or name another file with ENHANCEMENT_RULES_CONFIG';
 
@@ -150,6 +143,8 @@ export async function readRules(
   if (failure) return { files, error: failure.error };
   if (!parsed.root) return { files, error: invalidFile(parsed.problems) };
   const document = documentOf(parsed.root);
+  // Loaded on demand, like the schema of the config.
+  const { ruleKeys, rulesSchema } = await import('./rules-schema.ts');
   const { data, error } = rulesSchema.safeParse(document.value);
   const found = [
     ...(error ? problemsOf(error.issues, [], ruleKeys) : []),

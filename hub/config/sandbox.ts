@@ -1,7 +1,7 @@
 import type { MountGuard } from './mount-guard.ts';
 import { type Network, findNetworkTarget } from './network.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
-import { bytesOf } from './schema-parts.ts';
+import { bytesOf } from './size.ts';
 import type { ServerEntry } from './server-schema.ts';
 import type { Path } from './source-map.ts';
 

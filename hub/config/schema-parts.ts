@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sizePattern } from './size.ts';
 
 /**
  * Options for schemas that parse few values per run. By default zod compiles each object schema at its first use, which
@@ -22,23 +23,6 @@ export function jsonSchemaText(schema: z.ZodType): string {
   // Editors support draft 7 completely. `io: 'input'` describes what users write, before defaults are applied.
   const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' });
   return `${JSON.stringify(json, undefined, 2)}\n`;
-}
-
-/** Pattern of a size in Docker's syntax: digits, an optional fraction, and a binary unit. */
-export const sizePattern = /^(\d{1,15}(?:\.\d{1,3})?)(?:([kKmMgGtT])(?:i?[bB])?|[bB])?$/;
-
-const factors = new Map([
-  ['k', 1024],
-  ['m', 1024 ** 2],
-  ['g', 1024 ** 3],
-  ['t', 1024 ** 4],
-]);
-
-/** Converts `"512m"` or a number of bytes to whole bytes. The text must match `sizePattern`. */
-export function bytesOf(size: string | number): number {
-  if (typeof size === 'number') return size;
-  const [, digits, unit = ''] = sizePattern.exec(size) ?? [];
-  return Math.floor(Number(digits) * (factors.get(unit.toLowerCase()) ?? 1));
 }
 
 /** Schema of a string that matches the pattern. `rule` is the message for other strings. */

@@ -13,6 +13,7 @@ import { profileName, profileSchema } from './profiles-schema.ts';
 import { modelsSchema } from './models-schema.ts';
 import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
+import type { SchemaKeys } from './problem.ts';
 import { describeKeys, jsonSchemaText, text } from './schema-parts.ts';
 import { pinningMode, serverName, serverSchema } from './server-schema.ts';
 
@@ -156,8 +157,11 @@ let parsed: unknown;
 const keysByPath = new Map<string, readonly string[]>();
 const maxPaths = 1_000;
 
+/** The keys of a config file, for messages. */
+export const configKeys: SchemaKeys = { keysAt: knownKeys, command: 'agenthub schema' };
+
 /** Returns the known keys of the object at a path, for "did you mean" hints. Empty if no object is expected there. */
-export function knownKeys(path: readonly (string | number)[]): readonly string[] {
+function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const isInEntry = (path[0] === 'servers' || path[0] === 'mcpServers') && path.length > 1;
   const parts = isInEntry ? path.slice(2) : path;
   const key = JSON.stringify([isInEntry, parts]);

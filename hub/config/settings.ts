@@ -3,7 +3,7 @@ import { HubError } from '#core';
 import { readBackends, readOtlp } from './backends.ts';
 import type { Config } from './config.ts';
 import { type Environment, createVariables, mergeEnvironment } from './variables.ts';
-import { bytesOf, sizePattern } from './schema-parts.ts';
+import { bytesOf, sizePattern } from './size.ts';
 
 export const defaultServersFile = './configs/mcp-servers.json';
 export const defaultDataDir = './data';

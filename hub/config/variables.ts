@@ -8,6 +8,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Keys of a server and of the hub whose values may contain variables. */
 export const expandedKeys = 'token command args env url headers oauth cwd mounts image'.split(' ');
 
+/** Keys of the file, besides those of servers, whose values may refer to secrets. */
+export const ownParts = ['token', 'clients', 'models', 'documentation'];
+
 /** Value of a secret, or a sentence that names the secret and says why it cannot be read, with the remedy. */
 type SecretReading = { readonly value: string } | { readonly fault: string };
 

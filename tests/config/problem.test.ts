@@ -9,6 +9,7 @@ import {
   pathText,
   problemsOf,
 } from '../../hub/config/problem.ts';
+import { configKeys } from '../../hub/config/schema.ts';
 import type { Path } from '../../hub/config/source-map.ts';
 
 const source = { file: 'a.json', text: 'first\nsecond\nthird' };
@@ -185,7 +186,7 @@ describe('problems of a value that does not fit its schema', () => {
   test('an unknown key that is known in a sibling object is reported with that path', () => {
     const textOf = (key: string) => {
       const { issues } = z.strictObject({}).safeParse({ [key]: 1 }).error ?? {};
-      return problemsOf(issues ?? [], key === 'port' ? [] : ['servers', 'one']).map(
+      return problemsOf(issues ?? [], key === 'port' ? [] : ['servers', 'one'], configKeys).map(
         ({ text }) => text,
       );
     };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { clientNamePattern, knownRuleKeys, rulesSchema } from '../../hub/config/rules-schema.ts';
+import { clientNamePattern } from '../../hub/config/rule-clients.ts';
+import { ruleKeys, rulesSchema } from '../../hub/config/rules-schema.ts';
 
 test.for([
   [[], 'fallback_chain'],
@@ -14,7 +15,7 @@ test.for([
   [['default', 'cache'], 'threshold'],
   [['clients', 'a', 'cache'], 'threshold'],
 ] as const)('at %j the key %s is known', ([path, key]) => {
-  assert.ok(knownRuleKeys(path).includes(key));
+  assert.ok(ruleKeys.keysAt(path).includes(key));
 });
 
 test.for(['a', 'Claude Code', 'org/client@1+', 'x'.repeat(64), '0 _.@/+-0'])(

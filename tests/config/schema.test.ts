@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { schemaJson } from '#config';
 import { isObject } from '#core';
-import { knownKeys } from '../../hub/config/schema.ts';
+import { configKeys } from '../../hub/config/schema.ts';
 
 test('configs/hub.schema.json is current: "agenthub schema" regenerates it', async () => {
   const file = join(import.meta.dirname, '../../configs/hub.schema.json');
@@ -77,11 +77,11 @@ test.each([
   [['servers', 'one', 'network'], ['allow']],
   [['tags', 'nothing', 'here'], []],
 ])('the keys at %j are %j', (path, keys) => {
-  assert.deepEqual(knownKeys(path), keys);
+  assert.deepEqual(configKeys.keysAt(path), keys);
 });
 
 test('the known keys of the file and of an entry are those of the schema', () => {
   const { properties } = JSON.parse(schemaJson());
-  assert.deepEqual(knownKeys([]), Object.keys(properties));
-  assert.ok(knownKeys(['servers', 'one']).includes('health_check_interval'));
+  assert.deepEqual(configKeys.keysAt([]), Object.keys(properties));
+  assert.ok(configKeys.keysAt(['servers', 'one']).includes('health_check_interval'));
 });

@@ -24,7 +24,6 @@ import {
   withText,
 } from './edited.ts';
 import type { NextTools } from './tools.ts';
-import { serverName } from '../server-schema.ts';
 import { isNull, valueOf } from '../source-map.ts';
 
 type Needs = EditNeeds & {
@@ -152,6 +151,8 @@ async function prepare(
   needs: Needs,
 ): Promise<Edited> {
   const format = requireFormat(file);
+  // Loaded on demand: most commands never write the config.
+  const { serverName } = await import('../server-schema.ts');
   const named = serverName.safeParse(name);
   if (entry && named.error)
     throw new HubError(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { bytesOf, sizePattern } from '../../hub/config/schema-parts.ts';
+import { bytesOf, sizePattern } from '../../hub/config/size.ts';
 
 test.for([
   [1024, 1024],
