@@ -13,7 +13,7 @@ import {
   openBrowser,
 } from '#cli';
 import { type Settings, createShippedFiles, readSettings } from '#config';
-import { type Log, errorCodeOf, messageOf, systemClock } from '#core';
+import { type Log, errorCodeOf, isLoopback, messageOf, systemClock } from '#core';
 import type { Redaction, openLog } from '#telemetry';
 import { createCommandFiles } from './app/command-files.ts';
 import { openConfigFiles } from './app/config-files.ts';
@@ -202,9 +202,8 @@ const cli = createCli({
       const settings = readSettings(await trusted.readEnvironment());
       const log = await openLogOf(settings);
       const { bridgeStdio, dialHub, readOwnCertificate } = await import('#connector');
-      const { maxMessageBytes } = await import('#transports');
+      const { maxMessageBytes } = await import('#jsonrpc');
       const { callTokenFile, readKey } = await import('#store');
-      const { isLoopback } = await import('#access');
       const url =
         options.url ?? (await findAddress(settings, process.env, await trusted.dataFolders()));
       // The call token of the hub on this machine must not be sent to any other host.

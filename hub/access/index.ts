@@ -5,7 +5,6 @@ export {
   resourceMetadata,
   serverMetadata,
 } from './authorization/metadata.ts';
-export { isLoopback } from './authorization/redirects.ts';
 export type { NamedClient } from './named-clients-types.ts';
 export { type NamedClients, openNamedClients } from './named-clients.ts';
 export { clientTokensFile, readTokenNames } from './token-file.ts';

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { NamedClients } from '#access';
 import type { Settings } from '#config';
 import type { Event } from '#core';
+import { maxMessageBytes } from '#jsonrpc';
 import { type Principal, openCaller } from '#policy';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
@@ -14,7 +15,6 @@ import {
   createSse,
   createStreamable,
   createWebSockets,
-  maxMessageBytes,
 } from '#transports';
 import { type CallTokenNeeds, createCallToken } from './call-token.ts';
 import { collectGarbage, createRelief } from './idle-gc.ts';

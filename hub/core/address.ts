@@ -17,6 +17,10 @@ export function addressOf(listening: {
   return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
 }
 
+/** True for the host name of a loopback address, with IPv6 in brackets. */
+export const isLoopback = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+
 /** Returns a URL without user, password, query and fragment, which may contain secrets. */
 export function withoutSecrets(url: string | URL): string {
   const { origin, pathname } = new URL(url);

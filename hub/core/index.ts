@@ -9,7 +9,7 @@ export {
   waitAtMost,
   within,
 } from './abort.ts';
-export { addressOf, withoutSecrets } from './address.ts';
+export { addressOf, isLoopback, withoutSecrets } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { freeBuffer, moveToPages } from './buffer-memory.ts';
 export { type Clock, type Timer, createTicker, durationText, systemClock } from './clock.ts';

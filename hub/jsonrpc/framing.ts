@@ -1,5 +1,8 @@
 import { createLineSplitter, endOf, nothing, startOf } from './lines.ts';
 
+/** Maximum size of a client's message, in bytes. */
+export const maxMessageBytes = 64 * 1024 * 1024;
+
 export type FramesOptions = {
   /** Maximum size of a message in bytes. Longer messages are discarded while they arrive. */
   readonly maxMessageBytes: number;

@@ -37,5 +37,5 @@ export {
   readMessages,
 } from './message.ts';
 export type { Span } from './scan.ts';
-export type { FramesOptions } from './framing.ts';
+export { type FramesOptions, maxMessageBytes } from './framing.ts';
 export { type StdioStreams, openFrames } from './stdio-frames.ts';

@@ -32,9 +32,6 @@ export type Wire = BatchSink & {
   keepAlive(): void;
 };
 
-/** Maximum size of a client's message, in bytes. */
-export const maxMessageBytes = 64 * 1024 * 1024;
-
 export type Connection = ReturnType<typeof createConnection>;
 
 export type ConnectionNeeds = {

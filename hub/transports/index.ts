@@ -1,5 +1,4 @@
 export { type ByteBudget, createByteBudget } from './byte-budget.ts';
-export { maxMessageBytes } from './connection.ts';
 export {
   type ClientConnections,
   type ConnectionsOptions,

@@ -107,6 +107,15 @@ describe('the build of a clone', () => {
     assert.doesNotMatch(urls, /node_modules\/pino/);
   });
 
+  test.for([['completion', 'bash'], ['connect-stdio', '--help'], ['version']])(
+    'loads no schemas for %j, which reads no config',
+    async words => {
+      const { urls } = await loadedBy(process.execPath, 'bin/agenthub.mjs', ...words);
+      assert.match(urls, /dist\/main\.js/);
+      assert.doesNotMatch(urls, /dist\/(?:zod|schemas|schema-parts|config-of)-/);
+    },
+  );
+
   test('has only one-byte characters, so that V8 keeps it in one byte each', () => {
     const files = allAt('dist/*.js');
     assert.ok(files.length > 10);

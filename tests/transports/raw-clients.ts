@@ -6,8 +6,8 @@ import { WebSocket } from 'ws';
 import { bridgeStdio, dialHub } from '#connector';
 import { isObject, silent, systemClock } from '#core';
 import { type TestHub, until } from '#helpers/hub';
-import type { StdioStreams } from '#jsonrpc';
-import { maxMessageBytes, openStdio } from '#transports';
+import { type StdioStreams, maxMessageBytes } from '#jsonrpc';
+import { openStdio } from '#transports';
 import type { Json, RawClient } from '../contracts/client-transport.ts';
 import { type Response, posting, send } from './raw.ts';
 

@@ -1,3 +1,5 @@
+import { isLoopback } from '#core';
+
 /** Maximum length of a redirect address that can be registered. */
 const maxChars = 300;
 
@@ -23,10 +25,6 @@ export const isRegistered = (address: string, registered: readonly string[]): bo
         mine !== undefined && theirs !== undefined && withoutPort(mine) === withoutPort(theirs)
       );
     }));
-
-/** True for the host name of a loopback address, with IPv6 in brackets. */
-export const isLoopback = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 
 function loopbackUrl(address: string): URL | undefined {
   const url = URL.parse(address);

@@ -1,5 +1,6 @@
 import type { LoginClient } from './login-client.ts';
-import { isLoopback, isRegistered } from './redirects.ts';
+import { isLoopback } from '#core';
+import { isRegistered } from './redirects.ts';
 
 /** Authorization request of a program, which a browser sends (RFC 6749, section 4.1.1). */
 export type LoginRequest = {

@@ -1,6 +1,13 @@
 import { unescape } from 'node:querystring';
-import { isLoopback } from '#access';
-import { type Clock, type Log, HubError, createAbortScope, http, withoutSecrets } from '#core';
+import {
+  type Clock,
+  type Log,
+  HubError,
+  createAbortScope,
+  http,
+  withoutSecrets,
+  isLoopback,
+} from '#core';
 import type { AccessTokens } from '#oauth';
 import {
   type Exit,
