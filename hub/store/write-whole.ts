@@ -3,19 +3,26 @@ import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { errorCodeOf } from '#core';
 
 /** Maximum number of symbolic links that Linux follows in one path (path_resolution(7)). */
 const maxLinks = 40;
 /** Age in ms above which a temporary file belongs to a writer that was killed. */
 const staleAfterMs = 60_000;
-/** Matches the suffix of temporary files. */
-const tempSuffix = /\.[0-9a-f]{12}\.new$/;
+/** Matches the suffix of temporary files and of locks. */
+const tempSuffix = /\.(?:[0-9a-f]{12}|lock)\.new$/;
+const lockSuffix = '.lock.new';
+/**
+ * Maximum number of attempts to get a lock, which take about a second. Writers hold it for milliseconds, so one that
+ * still holds it was killed.
+ */
+const maxLockAttempts = 5_000;
 
 /**
  * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so that
  * readers see the old or the new text, also after a crash. An existing file keeps its mode and, if this user may set
  * it, its owner; a new file is private to this user. A symbolic link is followed, not replaced. `check` is awaited just
- * before the rename; if it throws, the file stays as it was. Rejects with the error of the system (a full disk, no
+ * before the rename, while no other process checks or renames; if it throws, the file stays as it was. Rejects with the error of the system (a full disk, no
  * permission, EBUSY for a mount point) and then leaves no temporary file. Also removes stale temporary files of killed
  * writers.
  */
@@ -31,8 +38,8 @@ export async function writeWhole(
   let writtenMs: number;
   try {
     writtenMs = await writeSynced(tempFile, text, existing);
-    await check?.();
-    await rename(tempFile, target);
+    if (check) await checkAndRename(tempFile, target, check);
+    else await rename(tempFile, target);
   } catch (error) {
     await rm(tempFile, { force: true }).catch(() => {}); // The first error is more useful.
     throw error;
@@ -44,6 +51,33 @@ export async function writeWhole(
     const { mtimeMs } = await stat(join(dirname(target), name));
     return writtenMs - mtimeMs > staleAfterMs;
   });
+}
+
+/**
+ * Checks and renames under a lock, a file beside the target: between the check and the rename of one writer, another
+ * one would otherwise replace the text that the first has checked, and its edit would be lost.
+ */
+async function checkAndRename(tempFile: string, target: string, check: () => Promise<void>) {
+  const lock = `${target}${lockSuffix}`;
+  for (let attempt = 1; !(await isCreated(lock)); attempt++)
+    if (attempt % maxLockAttempts === 0) await rm(lock, { force: true });
+  try {
+    await check();
+    await rename(tempFile, target);
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** Creates an empty file. Resolves to false if it exists. */
+async function isCreated(file: string): Promise<boolean> {
+  try {
+    await (await open(file, 'wx', 0o600)).close();
+    return true;
+  } catch (error) {
+    if (errorCodeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
 }
 
 /** Creates a file with this text and syncs it. Returns the time of the write on the clock of the file system, in ms. */

@@ -59,6 +59,32 @@ describe('a file that is written completely', () => {
     assert.deepEqual(await readdir(folder), ['note']);
   });
 
+  test('loses no edit of concurrent writers that check the text before', async () => {
+    const file = join(folder, 'note');
+    await writeFile(file, '');
+    const addOne = async (): Promise<void> => {
+      const before = await readFile(file, 'utf8');
+      const isWritten = await writeWhole(file, `${before}x`, async () => {
+        if ((await readFile(file, 'utf8')) !== before) throw new Error('overtaken');
+      }).then(
+        () => true,
+        () => false,
+      );
+      if (!isWritten) await addOne();
+    };
+    await Promise.all(Array.from({ length: 20 }, addOne));
+    assert.equal(await readFile(file, 'utf8'), 'x'.repeat(20));
+    assert.deepEqual(await readdir(folder), ['note']);
+  });
+
+  test('is replaced although a writer was killed while it checked', async () => {
+    const file = join(folder, 'note');
+    await writeFile(`${file}.lock.new`, '');
+    await writeWhole(file, 'text', async () => {});
+    assert.equal(await readFile(file, 'utf8'), 'text');
+    assert.deepEqual(await readdir(folder), ['note']);
+  });
+
   test('is unchanged if the last check throws, with no file beside it', async () => {
     const file = join(folder, 'note');
     await writeWhole(file, 'old');

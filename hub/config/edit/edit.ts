@@ -33,8 +33,8 @@ type Needs = EditNeeds & {
 };
 
 const maxWaiting = 100;
-/** Attempts per edit: an edit is repeated once if another program wrote the file meanwhile. */
-const attempts = 2;
+/** Attempts per edit: an edit is repeated if another program, such as another command, wrote the file meanwhile. */
+const attempts = 10;
 
 /** A server to add; without an entry, a server to remove. */
 type Change = { readonly name: string; readonly entry?: JsonObject };
