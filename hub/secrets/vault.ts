@@ -48,6 +48,8 @@ const algorithm = 'aes-256-gcm';
 const tagBytes = 16;
 /** Maximum time in ms that a writer waits for another one. */
 const lockMs = 10_000;
+/** SQLITE_BUSY (sqlite.org/rescode.html). */
+const sqliteBusy = 5;
 
 /** Creates access to the encrypted file of secrets. */
 export function createVault(needs: VaultNeeds) {
@@ -123,9 +125,16 @@ export function createVault(needs: VaultNeeds) {
       const secrets = { ...content.secrets, [name]: encrypt(bytes, name, value) };
       return { ...content, key, secrets };
     },
-    /** Changes the file. Changes run one after the other, across all processes. */
+    /**
+     * Changes the file. Changes run one after the other, across all processes. Rejects with HUB_CONFIG_UNWRITABLE if the
+     * file cannot be written.
+     */
     async change<T>(apply: Change<T>): Promise<T> {
-      const result = last.then(async () => await underLock(apply));
+      const result = last
+        .then(async () => await underLock(apply))
+        .catch((error: unknown) => {
+          throw unwritable(file, error);
+        });
       last = result.catch(() => undefined); // The caller of `change` gets the error.
       return await result;
     },
@@ -140,11 +149,23 @@ async function lockFile(file: string): Promise<DatabaseSync> {
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
+    if (!isBusy(cause)) throw cause;
     const why = 'another process is changing the secrets. Try again when that is done';
     throw new HubError('HUB_CONFIG_CONFLICT', `${file}: ${why} (${messageOf(cause)})`, { cause });
   }
   undo.move();
   return lock;
+}
+
+/** True if another process had the lock until the timeout. Other errors of SQLite are those of the disk. */
+const isBusy = (error: unknown) =>
+  error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy;
+
+/** Returns the error for a file that could not be written, if the system reported an error. */
+function unwritable(file: string, cause: unknown): unknown {
+  if (cause instanceof HubError || errorCodeOf(cause) === undefined) return cause;
+  const message = `${file} cannot be written and is unchanged: ${messageOf(cause)}. Make that possible, or set DATA_DIR to a folder that this user may write`;
+  return new HubError('HUB_CONFIG_UNWRITABLE', message, { cause });
 }
 
 /** A program that does not use the lock, such as one that restores a backup, has written the file during a change. */

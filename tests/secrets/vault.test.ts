@@ -219,3 +219,29 @@ describe('concurrent writers', () => {
     assert.ok(stray.length <= 1, 'at most the temporary file of the killed writer');
   });
 });
+
+describe('a folder that cannot be written', () => {
+  test('is named, and not taken for another process that changes the secrets', async ({ skip }) => {
+    await using folder = await secretsFolder();
+    await folder.open().set('KEY', 'value');
+    const remount = async (options: string, ...more: readonly string[]) =>
+      await run('mount', ['-o', options, ...more, dirname(folder.file)]);
+    const isMounted = await remount('size=8k', '-t', 'tmpfs', 'tmpfs').then(
+      () => true,
+      () => false,
+    );
+    if (!isMounted) return skip('this user may not mount');
+    const code = 'HUB_CONFIG_UNWRITABLE';
+    try {
+      await writeFile(join(dirname(folder.file), 'fill'), Buffer.alloc(64 * 1024)).catch(() => {});
+      await assert.rejects(folder.open().set('KEY', 'new'), { code, message: /full|ENOSPC/ });
+      await remount('remount,ro');
+      await assert.rejects(folder.open().set('KEY', 'new'), {
+        code,
+        message: /secrets\.json cannot be written and is unchanged: .*read-only.* set DATA_DIR/,
+      });
+    } finally {
+      await run('umount', [dirname(folder.file)]);
+    }
+  });
+});
