@@ -39,6 +39,11 @@ const isUnauthorized = ({ statusCode, headers }: IncomingMessage) =>
   statusCode === 401 || (statusCode === 429 && headers['www-authenticate'] !== undefined);
 const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
 const connectMs = 10_000;
+/** Paths that a hub answers at once, because it has the answer in memory. */
+const instantReads =
+  /^\/(?:agents|approvals|call-token|clients|health|jobs|pins|policy|servers|tasks)(?:\?|$)/;
+/** Maximum time until the response to such a request begins, in ms: a hub that hangs accepts connections. */
+const responseMs = 20_000;
 
 /** Finds the hub that the command line names. Rejects with HubError for an address that is not that of a hub. */
 export async function findNamedHub({ values, needs }: Run): Promise<HubPlace> {
@@ -157,6 +162,10 @@ export function createHubClient(
       },
     });
     using timer = clock.after(connectMs, () => sent.destroy(new Error('it does not answer')));
+    const isInstant = method === 'GET' && instantReads.test(path);
+    using _silence = isInstant
+      ? clock.after(responseMs, () => sent.destroy(silent(url)))
+      : undefined;
     sent.once('socket', socket => {
       if (!socket.connecting) timer[Symbol.dispose]();
       else socket.once('connect', () => timer[Symbol.dispose]());
@@ -173,6 +182,7 @@ export function createHubClient(
       return await promise;
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof HubError) throw error;
       throw unreachable({ url }, error);
     }
   }
@@ -229,6 +239,13 @@ export function createHubClient(
 
   return { url, clock, send, ask, follow, errorOf };
 }
+
+const silent = (url: string) =>
+  new HubError(
+    'HUB_CONNECT_FAILED',
+    `the hub at ${url} accepts connections, but has not answered for ${responseMs / 1000} s. Stop it and start it again, or name another with --url`,
+    { data: { retryable: true } },
+  );
 
 /** Returns the server list of `GET /servers`. Rejects with the hub's error, or HUB_CONNECT_FAILED. */
 export const listServers = async ({ ask }: Pick<HubClient, 'ask'>): Promise<readonly Described[]> =>

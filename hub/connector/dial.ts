@@ -118,7 +118,8 @@ export function baseOf(text: string): string {
 /** Returns the error for a hub that does not answer, or answers unexpectedly. The message says how to fix the cause. */
 export function unreachable({ url }: Pick<DialAddress, 'url'>, error: unknown): HubError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return failed(explain(url, code, messageOf(error)), error);
+  // Messages of OpenSSL end in a line break.
+  return failed(explain(url, code, messageOf(error).trim()), error);
 }
 
 function explain(url: string, code: string, why: string): string {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
 import { startHub } from '#helpers/hub';
+import { createHubClient } from '../../hub/cli/hub-client.ts';
 import { openOther, withHub } from './hub.ts';
 import { run } from './run.ts';
 
@@ -36,6 +38,29 @@ describe('a command that needs a hub', () => {
       assert.equal(code, 1);
       assert.match(err, /is not AgentHub|does not respond as an MCP hub/);
     }
+  });
+
+  test('says that a hub hangs that accepts the connection, and never answers', async () => {
+    const hub = createServer().listen(0, '127.0.0.1');
+    await once(hub, 'listening');
+    const address = hub.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const clock = createManualClock();
+    const { signal } = new AbortController();
+    const place = { url: `http://127.0.0.1:${port}`, token: undefined };
+    const answer = createHubClient(place, { signal, clock }).ask({
+      method: 'GET',
+      path: '/servers',
+    });
+    const [socket] = await once(hub, 'connection');
+    await once(socket, 'data');
+    clock.advance(20_000);
+    await assert.rejects(answer, {
+      code: 'HUB_CONNECT_FAILED',
+      message: /accepts connections, but has not answered for 20 s\. Stop it and start it again/,
+    });
+    socket.destroy();
+    hub.close();
   });
 
   test('ends if the program answers with another protocol', async () => {
