@@ -271,7 +271,7 @@ export function createClients({
         }
       } catch (error) {
         await record.forget(unwritten).catch(() => undefined); // Only the first error is reported.
-        await records.undo().catch(() => undefined); // Only the first error is reported.
+        await record.revert().catch(() => undefined); // Only the first error is reported.
         for (const name of names) await store?.remove(name).catch(() => undefined); // Only the first error is reported.
         throw error;
       }

@@ -97,6 +97,13 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
         async forget(unchanged: ReadonlySet<string>) {
           await keep({ ...stored, files: stored.files.filter(({ file }) => !unchanged.has(file)) });
         },
+        /**
+         * Undoes this import, as `undo` does, but leaves its secrets. Does nothing if it has changed nothing: the newest
+         * record is then that of an earlier import.
+         */
+        async revert() {
+          if (isSaved) await undoAt(path);
+        },
         /** Adds the backup of a file, which an undo deletes. */
         async addBackup(file: string, copy: string) {
           const files = stored.files.map(one => (one.file === file ? { ...one, copy } : one));
@@ -116,32 +123,38 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
      * nothing, if one of the files changed after the import. The record is removed last: if an undo fails, the next one
      * continues it instead of undoing an earlier import.
      */
-    undo: async (removeSecrets: (names: readonly string[]) => Promise<void> = async () => {}) => {
+    undo: async (removeSecrets: (names: readonly string[]) => Promise<void>) => {
       const path = await newestPath();
-      if (path === undefined) return undefined;
-      const stored = await read(path);
-      // Restore in reverse order, so that clients get their servers back before the hub loses them.
-      const found = await Array.fromAsync(stored.files.toReversed(), async each => ({
-        ...each,
-        text: (await readExactly(each.file)) ?? null,
-      }));
-      const changed = found.filter(({ before, after, text }) => {
-        const digest = text === null ? null : digestOf(text);
-        return text !== before && digest !== after;
-      });
-      if (changed.length > 0) throw conflictError(changed, stored);
-      for (const { file, text, before, copy } of found) {
-        const change = { file, before: text ?? undefined, after: before ?? undefined };
-        // An interrupted undo may have restored this file already.
-        if (text !== before) await writeBack(change, writeWhole);
-        if (copy !== undefined && (await readExactly(copy)) === before)
-          await rm(copy, { force: true });
-      }
-      if (stored.secrets.length > 0) await removeSecrets(stored.secrets);
-      await rm(path);
-      return summaryOf(stored);
+      return path === undefined ? undefined : await undoAt(path, removeSecrets);
     },
   };
+
+  async function undoAt(
+    path: string,
+    removeSecrets: (names: readonly string[]) => Promise<void> = async () => {},
+  ) {
+    const stored = await read(path);
+    // Restore in reverse order, so that clients get their servers back before the hub loses them.
+    const found = await Array.fromAsync(stored.files.toReversed(), async each => ({
+      ...each,
+      text: (await readExactly(each.file)) ?? null,
+    }));
+    const changed = found.filter(({ before, after, text }) => {
+      const digest = text === null ? null : digestOf(text);
+      return text !== before && digest !== after;
+    });
+    if (changed.length > 0) throw conflictError(changed, stored);
+    for (const { file, text, before, copy } of found) {
+      const change = { file, before: text ?? undefined, after: before ?? undefined };
+      // An interrupted undo may have restored this file already.
+      if (text !== before) await writeBack(change, writeWhole);
+      if (copy !== undefined && (await readExactly(copy)) === before)
+        await rm(copy, { force: true });
+    }
+    if (stored.secrets.length > 0) await removeSecrets(stored.secrets);
+    await rm(path);
+    return summaryOf(stored);
+  }
 }
 
 const digestOf = (text: string) => hash('sha256', text);

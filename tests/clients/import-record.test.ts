@@ -9,13 +9,18 @@ import { type Scratch, hub, openScratch } from './machine.ts';
 
 const client = `{"mcpServers": {"one": {"command": "npx", "args": ["@a/one@1.0.0"], "env": {"KEY": "sk-planted0123456789"}}}}\n`;
 
-/** Creates clients whose writes fail after the first few, as after a kill or on a full disk. */
-function failingAfter(scratch: Scratch, writes: number) {
+/** Creates clients whose writes fail after the first few, or of some files, as after a kill or on a full disk. */
+function failingAfter(
+  scratch: Scratch,
+  writes: number,
+  isUnwritable: (file: string) => boolean = () => false,
+) {
   let left = writes;
   return createClients({
     machine: scratch.machine,
     async writeWhole(file, text, check) {
-      if (left-- <= 0) throw Object.assign(new Error('killed'), { code: 'EIO' });
+      if (left-- <= 0 || isUnwritable(file))
+        throw Object.assign(new Error('killed'), { code: 'EIO' });
       await writeWhole(file, text, check);
     },
     readOptions: async () => ({
@@ -130,6 +135,20 @@ test('an import that fails because another program changes the config leaves nei
   await assert.rejects(clients.carryOutImport(plan, files), { code: 'HUB_CONFIG_CONFLICT' });
   assert.deepEqual(await scratch.files(), { ...before, 'hub.json': changed });
   assert.equal(await clients.undoImport(), undefined);
+});
+
+test('an import that cannot write its first file leaves the import before it as it is', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const clients = failingAfter(scratch, 100);
+  const planAll = async () => await clients.planImport(await clients.find(wanted), files, hub);
+  await clients.carryOutImport(await planAll(), files);
+  await scratch.put('.cursor/mcp.json', client.replaceAll('one', 'two'));
+  const before = await scratch.files();
+  const full = failingAfter(scratch, 100, path => path === files.dotenv);
+  await assert.rejects(full.carryOutImport(await planAll(), files), /killed/);
+  assert.deepEqual(await scratch.files(), before);
+  assert.deepEqual((await clients.undoImport())?.added, ['one']);
 });
 
 test('an import is undone although the file of a client was not written, as another program changed it', async () => {
