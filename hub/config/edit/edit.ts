@@ -174,7 +174,9 @@ async function prepare(
     .map(form => valueOf(valueOf(root, form), name))
     .some(value => value !== undefined && isNull(value));
   if (entry && !isRemoved && (exists || below !== undefined)) throw nameTaken(file, name, below);
-  if (!entry && !exists && below === undefined) throw serverUnknown(file, name);
+  // `null` in this file has removed a server of another file already.
+  const isThere = below === undefined ? exists : !isRemoved;
+  if (!entry && !isThere) throw serverUnknown(file, name);
   const edited = editable.with(
     name,
     entry && inherited ? withoutInheritance(entry, inherited) : (entry ?? (inherited && null)),
@@ -185,9 +187,9 @@ async function prepare(
   if (!parsed.root) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw refusedEdit(name, after.error, before.error);
-  const isThere = after.config.servers.some(server => server.name === name);
+  const isAfter = after.config.servers.some(server => server.name === name);
   const isOnly = !before.config || affectsOnly(diffConfigs(before.config, after.config), name);
-  if (isThere !== (entry !== undefined) || !isOnly) throw uneditable(file);
+  if (isAfter !== (entry !== undefined) || !isOnly) throw uneditable(file);
   return { text: edited, config: after.config };
 }
 

@@ -273,6 +273,7 @@ describe('a server that the file inherits', () => {
     assert.ok(!config.servers.some(({ name }) => name === 'base'));
     assert.equal(await readFile(path, 'utf8'), `extends: base.json\n${expected}`);
     assert.equal(await readFile(base, 'utf8'), '{"servers": {"base": {"image": "b:1"}}}');
+    await assert.rejects(editor.removeServer(path, 'base'), { code: 'HUB_SERVER_UNKNOWN' });
     const again = await editor.addServer(path, 'base', entry);
     assert.ok(again.servers.some(({ name }) => name === 'base'));
     await assert.rejects(editor.addServer(path, 'base', entry), { code: 'HUB_CONFIG_CONFLICT' });
