@@ -76,7 +76,7 @@ export function createDriver(
   void instance.exited.then(({ detail }) => end(detail));
 
   const send = (message: object) =>
-    channel.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
+    channel.send(Buffer.from(lineOf({ jsonrpc: '2.0', ...message })));
 
   return {
     get ended() {
@@ -110,6 +110,12 @@ export function createDriver(
     },
   };
 }
+
+/** Formats a message as one line. The driver reads lines by `node:readline`, which also ends them at U+2028 and U+2029. */
+const lineOf = (message: object): string =>
+  JSON.stringify(message)
+    .replaceAll('\u2028', String.raw`\u2028`)
+    .replaceAll('\u2029', String.raw`\u2029`);
 
 const gone = (root: string, detail: string) =>
   new HubError('HUB_GIT_FAILED', `${root}: git has ended (${detail}). Try again`, {

@@ -49,6 +49,18 @@ describe.each(runners)('repositories in a %s', runner => {
     });
   });
 
+  test('take line separators of Unicode in messages and paths, which Node reads as the end of a line', async () => {
+    const separated = 'one\u2028two\u2029three';
+    const one = await workOn(repository, 'separators', { 'a.txt': 'two\n' });
+    await writeInto(one, { [separated]: `${separated}\n` });
+    const commit = await one.commit({ message: separated }, signal);
+    if (commit === undefined) throw new Error('nothing was committed');
+    const [read] = await repository.readFiles(commit, [separated], { fileBytes: 100 }, signal);
+    expect(read && textOf(read)).toBe(`${separated}\n`);
+    expect(git(path, 'log', '-1', '--format=%s', commit)).toBe(separated);
+    await repository.worktrees.remove('separators', signal);
+  });
+
   test('list and read the files of a commit', async () => {
     const head = await headOf();
     const files = await repository.files(head, signal);
