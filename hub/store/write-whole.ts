@@ -22,9 +22,9 @@ const maxLockAttempts = 5_000;
  * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so that
  * readers see the old or the new text, also after a crash. An existing file keeps its mode and, if this user may set
  * it, its owner; a new file is private to this user. A symbolic link is followed, not replaced. `check` is awaited just
- * before the rename, while no other process checks or renames; if it throws, the file stays as it was. Rejects with the error of the system (a full disk, no
- * permission, EBUSY for a mount point) and then leaves no temporary file. Also removes stale temporary files of killed
- * writers.
+ * before the rename, while no other process checks or renames; if it throws, the file stays as it was. Rejects with the
+ * error of the system (a full disk, no permission, EBUSY for a mount point) and then leaves no temporary file. Also
+ * removes stale temporary files of killed writers.
  */
 export async function writeWhole(
   file: string,
