@@ -171,9 +171,14 @@ function createAddressLists() {
   return {
     loopback: listOf('127.0.0.0/8', '::1/128'),
     privates: listOf('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'),
-    /** Unspecified, link-local and site-local (metadata services), multicast, reserved, and IPv4 embedded in IPv6. */
+    /**
+     * Unspecified, link-local and site-local, multicast, reserved, metadata services of clouds (link-local, or one of
+     * the single addresses), and IPv4 embedded in IPv6.
+     */
     never: listOf(
       '0.0.0.0/8',
+      '100.100.100.200/32',
+      '168.63.129.16/32',
       '169.254.0.0/16',
       '192.0.0.0/24',
       '198.18.0.0/15',
@@ -184,7 +189,9 @@ function createAddressLists() {
       'ff00::/8',
       '64:ff9b::/96',
       '64:ff9b:1::/48',
+      '2001::/32',
       '2002::/16',
+      'fd00:ec2::254/128',
     ),
   };
 }
@@ -208,6 +215,6 @@ export function kindOfAddress(address: string): AddressKind {
   const { loopback, privates, never } = (lists ??= createAddressLists());
   const family = isIPv6(address) ? 'ipv6' : 'ipv4';
   if (loopback.check(address, family)) return 'loopback';
-  if (privates.check(address, family)) return 'private';
-  return never.check(address, family) || /^::ffff:/i.test(address) ? 'refused' : 'public';
+  if (never.check(address, family) || /^::ffff:/i.test(address)) return 'refused';
+  return privates.check(address, family) ? 'private' : 'public';
 }

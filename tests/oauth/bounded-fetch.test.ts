@@ -37,6 +37,13 @@ test.for([
   ['fec0::1', 'refused'],
   ['::ffff:7f00:1', 'loopback'],
   ['224.0.0.1', 'refused'],
+  ['100.100.100.200', 'refused'],
+  ['100.100.100.201', 'private'],
+  ['168.63.129.16', 'refused'],
+  ['::ffff:168.63.129.16', 'refused'],
+  ['fd00:ec2::254', 'refused'],
+  ['2001::a9fe:a9fe', 'refused'],
+  ['2001:4860::1', 'public'],
 ] as const)('the address %s is %s', ([address, kind]) => {
   assert.equal(kindOfAddress(address), kind);
 });
