@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createActivity } from '#activity';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { redactJson, redactText } from '#telemetry';
 
 const bounds = { maxCalls: 100, maxPayloadBytes: 10_000, maxKeptBytes: 1_000 };
@@ -199,9 +200,9 @@ test('ten thousand calls are filtered in a few milliseconds', () => {
   const activity = open({ maxCalls: 10_000 });
   for (let index = 0; index < 10_000; index++)
     activity.record({ ...call, name: `t-${index % 70}` });
-  const since = performance.now();
+  const cpuMs = startCpuTimer();
   assert.equal(activity.list({ text: 'nowhere' }, 500).length, 0);
   assert.equal(activity.list({}, 500).length, 500);
-  const tookMs = performance.now() - since;
+  const tookMs = cpuMs();
   assert.ok(tookMs < 100, `it took ${tookMs} ms`);
 });

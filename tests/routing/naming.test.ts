@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createEmitter, systemClock } from '#core';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { configOf } from '#helpers/hub';
 import { type ListKind, type Server, listMethods } from '#servers';
 import { createAdmission } from '../../hub/servers/admission.ts';
@@ -113,9 +114,9 @@ describe('a URI that no server lists', () => {
     honest.offer('template', 'x://{name}');
     const uri = `x://${'a'.repeat(2_000)}`;
     catalog.findResource(uri);
-    const started = performance.now();
+    const cpuMs = startCpuTimer();
     for (let read = 0; read < 100; read++) assert.equal(catalog.findResource(uri)?.server, honest);
-    const each = (performance.now() - started) / 100;
+    const each = cpuMs() / 100;
     // Without a budget, a search takes about 250 ms.
     assert.ok(each < 20, `${each} ms`);
   });
