@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
-import { isIPv4 } from 'node:net';
 import { promisify } from 'node:util';
-import { HubError, messageOf } from '#core';
+import { HubError, isLoopback, messageOf } from '#core';
 import { findRunning, ownerKeyFile, readKey } from '#store';
 import { usageError } from './values.ts';
 
@@ -167,7 +166,3 @@ export function socketOf(
     ? undefined
     : { host: found.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
-
-/** True if the host of a URL is this machine's loopback. */
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIPv4(host));

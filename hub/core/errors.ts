@@ -166,6 +166,10 @@ export function kindOf(error: unknown): ErrorKind {
   return error instanceof HubError ? codes[error.code] : 'internal';
 }
 
+/** True if another process holds the lock of a SQLite database (SQLITE_BUSY, sqlite.org/rescode.html). */
+export const isSqliteBusy = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && error.errcode === 5;
+
 /** Returns the code of an error of Node or of the system, such as `ENOENT`. */
 export const errorCodeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined;

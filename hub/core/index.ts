@@ -26,6 +26,7 @@ export {
   kindOf,
   messageOf,
   retryable,
+  isSqliteBusy,
 } from './errors.ts';
 export { type Event, createEmitter } from './events.ts';
 export { isExactNumber, parseExactly, tryParseExactly } from './exact-json.ts';

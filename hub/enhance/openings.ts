@@ -23,7 +23,7 @@ export const announcement = new RegExp(
 
 /** Pattern for sounds and remarks before a request. */
 const remark = String.raw`(?:(?:um+|uh+|erm?|hm+|so|like|ok|okay|yeah|anyway|honestly|lol|haha|btw|by the way|but|me again|let me (?:think|see)|(?:(?:a|one|another|my|just a|just one) )?(?:(?:very|really|super|quick|random|silly|stupid|dumb|small|short|simple|weird|odd|last|more) )*question(?: for you)?)(?:[\s,.!:…-]+)|(?:well|right|yes|yep|frankly|seriously|it's me again|(?:quick|random|last|another|silly) one(?: for you)?)[,.!:…-]+\s*)`;
-/** Pattern for the beginning of a question or request after such remarks. */
+/** Pattern for the first word of a question or request, which follows a remark such as "by the way". */
 const beginning = String.raw`(?=(?:what|how|why|where|which|who|whose|when|can|could|would|will|should|is|are|do|does|did|tell|show|explain|give|write|make|list|find|create|help|i|i'd|please)(?:'s|'re|'d)? )`;
 
 /** Patterns for greetings and polite openings. */

@@ -3,7 +3,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { HubError, errorCodeOf, messageOf, tryParseJson } from '#core';
+import { HubError, errorCodeOf, isSqliteBusy, messageOf, tryParseJson } from '#core';
 import { type VaultKeyNeeds, createVaultKey } from './vault-key.ts';
 
 const base64 = z.base64();
@@ -48,8 +48,6 @@ const algorithm = 'aes-256-gcm';
 const tagBytes = 16;
 /** Maximum time in ms that a writer waits for another one. */
 const lockMs = 10_000;
-/** SQLITE_BUSY (sqlite.org/rescode.html). */
-const sqliteBusy = 5;
 
 /** Creates access to the encrypted file of secrets. */
 export function createVault(needs: VaultNeeds) {
@@ -149,17 +147,14 @@ async function lockFile(file: string): Promise<DatabaseSync> {
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
-    if (!isBusy(cause)) throw cause;
+    // Other errors of SQLite are those of the disk.
+    if (!isSqliteBusy(cause)) throw cause;
     const why = 'another process is changing the secrets. Try again when that is done';
     throw new HubError('HUB_CONFIG_CONFLICT', `${file}: ${why} (${messageOf(cause)})`, { cause });
   }
   undo.move();
   return lock;
 }
-
-/** True if another process had the lock until the timeout. Other errors of SQLite are those of the disk. */
-const isBusy = (error: unknown) =>
-  error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy;
 
 /** Returns the error for a file that could not be written, if the system reported an error. */
 function unwritable(file: string, cause: unknown): unknown {

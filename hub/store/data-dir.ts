@@ -14,7 +14,15 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { HubError, errorCodeOf, ignoreMissing, isObject, messageOf, tryParseJson } from '#core';
+import {
+  HubError,
+  errorCodeOf,
+  isSqliteBusy,
+  ignoreMissing,
+  isObject,
+  messageOf,
+  tryParseJson,
+} from '#core';
 import { readKey, readOrMakeKey } from './key-file.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
@@ -92,8 +100,7 @@ async function findExisting(path: string): Promise<string> {
 }
 
 function openFailure(path: string, lockFile: string, cause: unknown): HubError {
-  const code = sqliteCodeOf(cause);
-  if (code === busy)
+  if (isSqliteBusy(cause))
     return new HubError(
       'HUB_DATA_LOCKED',
       `DATA_DIR: another hub is running with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
@@ -102,7 +109,7 @@ function openFailure(path: string, lockFile: string, cause: unknown): HubError {
   // The hub's own errors have no code, and contain the remedy.
   const advice = errorCodeOf(cause) === undefined ? '' : '. Name a folder that this user may write';
   const problem =
-    code === notADatabase
+    cause instanceof Error && 'errcode' in cause && cause.errcode === notADatabase
       ? `${JSON.stringify(lockFile)} is not the lock file of a hub (${messageOf(cause)}). Remove it if no hub is running there`
       : `${JSON.stringify(path)} cannot be used (${messageOf(cause)})${advice}`;
   return new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${problem}`, { cause });
@@ -122,11 +129,8 @@ export async function findHubId(path: string): Promise<string | undefined> {
 
 const idFileOf = (path: string) => join(path, 'hub-id');
 
-/** SQLite result codes SQLITE_BUSY and SQLITE_NOTADB (sqlite.org/rescode.html). */
-const busy = 5;
+/** SQLITE_NOTADB (sqlite.org/rescode.html). */
 const notADatabase = 26;
-const sqliteCodeOf = (error: unknown): unknown =>
-  error instanceof Error && 'errcode' in error ? error.errcode : undefined;
 
 /**
  * Restricts the lock file to this user: any user who may read it could lock it and so keep the hub from starting. An
@@ -162,7 +166,7 @@ function requireLockFile(file: string, stats: Stats): void {
   try {
     readLock(file);
   } catch (error) {
-    if (sqliteCodeOf(error) !== busy) throw error;
+    if (!isSqliteBusy(error)) throw error;
   }
 }
 
@@ -267,7 +271,7 @@ export function isInUse(path: string): boolean {
     readLock(join(path, 'hub.lock'));
     return false;
   } catch (error) {
-    return sqliteCodeOf(error) === busy;
+    return isSqliteBusy(error);
   }
 }
 
