@@ -34,7 +34,7 @@ export interface Channel {
    * HUB_SERVER_BUSY if too many bytes are waiting, and HUB_SERVER_DOWN after the end.
    */
   send(bytes: Buffer): void;
-  /** Stops reading until `resume`; messages that were read before are passed on. Absent: not supported. */
+  /** Stops reading until `resume`; a few messages that were read before may still arrive. Absent: not supported. */
   readonly pause?: () => void;
   readonly resume?: () => void;
   /** Resolves when the channel has closed. Never rejects. */

@@ -42,6 +42,11 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
   let receiver: Receiver | undefined;
   let early: ((receiver: Receiver) => void)[] = [];
   let over: Closed | undefined;
+  let isPaused = false;
+  /** True at the end of the stream: nothing can be paused any more. */
+  let isEnding = false;
+  /** Chunks that were read before a pause and are not split yet. */
+  let unread: Buffer[] = [];
   let isFirst = options.isTakenOver === true;
   if (isFirst) sink.write(Buffer.from('\n'));
   const { promise: closed, resolve: settle } = Promise.withResolvers<Closed>();
@@ -68,7 +73,27 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
       isFirst = false;
       if (!isRest) hand(to => to.oversized({ id: idAtAnEnd(head, tail), bytes }));
     },
+    isPaused: () => isPaused,
   });
+
+  /** Splits the unread chunks, until a line of them causes a pause. */
+  function readOn(): void {
+    const chunks = unread;
+    unread = [];
+    for (const [index, chunk] of chunks.entries()) {
+      const rest = splitter.push(chunk);
+      if (!isPaused) continue;
+      unread = [...(rest ? [rest] : []), ...chunks.slice(index + 1)];
+      return;
+    }
+  }
+
+  function resume(): void {
+    isPaused = false;
+    readOn();
+    // A message of an unread chunk may have caused the next pause.
+    if (!isPaused) sink.resume?.();
+  }
 
   const batch = createWriteBatch(
     {
@@ -94,7 +119,7 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
     batch.clear();
     settle(reason);
     // Messages are dropped after the end, but the end of the stream must still be read.
-    sink.resume?.();
+    resume();
   }
 
   const refusal = (code: Code, why: string) => retryable(code, `${server} ${why}`, { server });
@@ -102,9 +127,11 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
   const channel: Channel = {
     closed,
     pause() {
-      if (!over) sink.pause?.();
+      if (over || isEnding || !sink.pause) return;
+      isPaused = true;
+      sink.pause();
     },
-    resume: () => sink.resume?.(),
+    resume,
     listen(to) {
       receiver = to;
       const kept = early;
@@ -129,9 +156,15 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
   return {
     channel,
     /** Reads bytes from the other end. Chunks may end anywhere. */
-    push: (chunk: Buffer) => splitter.push(chunk),
+    push(chunk: Buffer): void {
+      const rest = isPaused ? chunk : splitter.push(chunk);
+      if (rest) unread.push(rest);
+    },
     /** Call this at the end of the stream. */
     ended(reason: Closed): void {
+      isEnding = true;
+      isPaused = false;
+      readOn();
       const rest = splitter.end();
       if (rest.length > 0)
         for (const message of readMessages(rest).messages)

@@ -8,6 +8,8 @@ type LineHandlers = {
   line(bytes: Buffer): void;
   /** Called for an oversized line, with its start, end and length. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
+  /** True if the rest of a chunk is to be returned after this line instead of split. Absent: never. */
+  isPaused?(): boolean;
 };
 
 export const nothing: Buffer = Buffer.alloc(0);
@@ -86,16 +88,18 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
   }
 
   return {
-    /** Splits a chunk, and takes ownership of it. */
-    push(chunk: Buffer): void {
+    /** Splits a chunk, and takes ownership of it. Returns its rest if a line of it caused a pause. */
+    push(chunk: Buffer): Buffer | undefined {
       let from = 0;
       let end = chunk.indexOf(0x0a);
       while (end >= 0) {
         finish(chunk.subarray(from, end));
         from = end + 1;
+        if (on.isPaused?.() && from < chunk.length) return chunk.subarray(from);
         end = chunk.indexOf(0x0a, from);
       }
       if (from < chunk.length) keep(from === 0 ? chunk : chunk.subarray(from));
+      return undefined;
     },
     /** Call this at the end of the stream. Returns the last line if it has no line break; its start if oversized. */
     end(): Buffer {

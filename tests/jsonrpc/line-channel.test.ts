@@ -7,13 +7,15 @@ import { type Closed, type Receiver, createLineChannel, rawText } from '#jsonrpc
 function open(options: { readonly maxLineBytes?: number; readonly maxWaitingBytes?: number } = {}) {
   const written: string[] = [];
   const heard: string[] = [];
-  const sink = { waiting: 0, ended: 0 };
+  const sink = { waiting: 0, ended: 0, isRead: true };
   const line = createLineChannel(
     { server: 'files', maxLineBytes: 10_000, maxWaitingBytes: 100, ...options },
     {
       write: chunk => void written.push(chunk.toString()),
       waitingBytes: () => sink.waiting,
       end: () => void sink.ended++,
+      pause: () => void (sink.isRead = false),
+      resume: () => void (sink.isRead = true),
     },
   );
   const receiver: Receiver = {
@@ -133,6 +135,59 @@ describe('receiving', () => {
     });
     push('{"jsonrpc":"2.0","id":1,"method":"ping"}\n{"result":{},"jsonrpc":"2.0","id":"x"}\n');
     assert.deepEqual(ids, ['1', '"x"']);
+  });
+});
+
+describe('a pause', () => {
+  /** A channel that its receiver pauses at each message, until `isOver`. */
+  function pausing() {
+    const opened = open();
+    const { channel, heard } = opened;
+    const scene = { isOver: false };
+    channel.listen({
+      ...opened.receiver,
+      message(message) {
+        heard.push(message.bytes.toString());
+        if (!scene.isOver) channel.pause?.();
+      },
+    });
+    return { ...opened, scene };
+  }
+  const resume = ({ channel }: Pick<ReturnType<typeof open>, 'channel'>) => channel.resume?.();
+
+  test('holds back the rest of the bytes that were read before it', () => {
+    const opened = pausing();
+    const { push, heard, sink, scene } = opened;
+    push(`${note('a')}\n${note('b')}\n${note('c').slice(0, 9)}`);
+    push(`${note('c').slice(9)}\n${note('d')}\n`);
+    assert.deepEqual(heard, [note('a')]);
+    resume(opened);
+    assert.deepEqual(heard, [note('a'), note('b')]);
+    assert.equal(sink.isRead, false, 'the second message paused it again');
+    scene.isOver = true;
+    resume(opened);
+    assert.deepEqual(heard, [note('a'), note('b'), note('c'), note('d')]);
+    assert.equal(sink.isRead, true);
+    push(`${note('e')}\n`);
+    assert.equal(heard.at(-1), note('e'));
+  });
+
+  test('loses nothing at the end of the stream', async () => {
+    const { channel, push, ended, heard } = pausing();
+    push(`${note('a')}\n${note('b')}\n`);
+    push(`${note('c')}\n${note('d')}`);
+    ended({ reason: 'exited' });
+    assert.deepEqual(heard, [note('a'), note('b'), note('c'), note('d')]);
+    assert.deepEqual(await channel.closed, { reason: 'exited' });
+  });
+
+  test('ends with the channel, which drops the rest', () => {
+    const { channel, push, heard, sink } = pausing();
+    push(`${note('a')}\n${note('b')}\n`);
+    channel.close('stopped');
+    push(`${note('c')}\n`);
+    assert.deepEqual(heard, [note('a')]);
+    assert.equal(sink.isRead, true);
   });
 });
 

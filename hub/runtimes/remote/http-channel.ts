@@ -32,6 +32,8 @@ type Needs = {
 /** Maximum number of received messages that are queued until `listen` is called. */
 const maxEarly = 10_000;
 const noiseBytes = 2000;
+/** Number of bytes of a stream after which a pause takes effect. */
+const pieceBytes = 4096;
 
 export type HttpChannel = ReturnType<typeof createHttpChannel>;
 
@@ -160,10 +162,11 @@ export function createHttpChannel(
           retry: delayMs => on.retry?.(delayMs),
         },
       );
-      for await (const chunk of stream) {
-        parser.push(chunk);
-        if (held) await held.promise;
-      }
+      for await (const chunk of stream)
+        for (const piece of piecesOf(chunk)) {
+          parser.push(piece);
+          if (held) await held.promise;
+        }
     },
     oversizedAnswer,
     /** True while the request with this id, as JSON text, is unanswered. */
@@ -172,4 +175,8 @@ export function createHttpChannel(
     protocolVersion: () => version,
     fail: (error: Error) => finish({ reason: messageOf(error), error }),
   };
+}
+
+function* piecesOf(chunk: Buffer): Generator<Buffer> {
+  for (let at = 0; at < chunk.length; at += pieceBytes) yield chunk.subarray(at, at + pieceBytes);
 }

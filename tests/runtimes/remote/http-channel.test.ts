@@ -221,6 +221,33 @@ describe('an event stream', () => {
     }
   });
 
+  test('is paused within a chunk', async () => {
+    const { channel, read } = open();
+    const messages: string[] = [];
+    channel.listen({
+      message({ bytes }) {
+        messages.push(bytes.toString());
+        channel.pause?.();
+      },
+      oversized: () => assert.fail(),
+      noise: () => assert.fail(),
+    });
+    const { stream } = streamOf();
+    const over = read(stream, undefined, {});
+    const event = 'data: {"jsonrpc":"2.0","method":"a"}\n\n';
+    stream.push(event.repeat(1000));
+    stream.push(null);
+    await turn();
+    const perPause = messages.length;
+    assert.ok(perPause > 0 && perPause <= 4096 / event.length, `${perPause} messages`);
+    while (messages.length < 1000) {
+      channel.resume?.();
+      await turn();
+    }
+    channel.resume?.();
+    await over;
+  });
+
   test('rejects if it breaks', async () => {
     const { read } = open();
     const { stream } = streamOf();
