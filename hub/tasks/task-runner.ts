@@ -93,8 +93,14 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   /** Performs the step of the state, and the steps that follow from it. Resolves with the idle state that they end in. */
   async function perform(signal: AbortSignal): Promise<TaskState> {
     const { principal: owner, step, isUnattended } = stored.state;
+    using held = new DisposableStack();
+    let hasSlot = false;
+    const takeSlot = async () => {
+      if (!hasSlot) held.use(await slots.take(owner, signal));
+      hasSlot = true;
+    };
     // An unattended task asks a model right after its branch is prepared, with the same slot.
-    using _slot = phaseIn(step) || isUnattended ? await slots.take(owner, signal) : undefined;
+    if (phaseIn(step) || isUnattended) await takeSlot();
     await using repository = await repositories.open(stored.state.repository, pipeline, signal);
     let lease: RepositoryLease | undefined;
     try {
@@ -102,6 +108,8 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
         if (stored.state.step.kind !== 'idle') {
           await project(repository);
           signal.throwIfAborted();
+          // A command may have begun a phase while the files of an idle task were written.
+          if (phaseIn(stored.state.step)) await takeSlot();
           lease ??= await takeLease(repository.state, id, needs.lease, signal);
           await performOnce(repository, lease, signal);
           continue;

@@ -881,6 +881,37 @@ test('a run that starts with the preparation of its branch counts in the limits'
   await rm(pipeline.folder, { recursive: true, force: true });
 });
 
+test('a run that begins while the files of its task are written waits for a slot', async () => {
+  const hang = [hanging(), hanging()];
+  const [isWriting, mayWrite] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const pipeline = createPipeline(scene.repositories, {
+    script: hang.map(({ call }) => call),
+    limits: { maxRunning: 1, queue: 1 },
+    onAppend(record, isWritten) {
+      if (isWritten || !('event' in record) || record.event !== 'written') return undefined;
+      if (!JSON.stringify(record).includes('"task_id":"two"')) return undefined;
+      isWriting.resolve();
+      return mayWrite.promise;
+    },
+  });
+  await pipeline.start();
+  await pipeline.setUp(scene.create(files), { task_id: 'one' });
+  await pipeline.tasks.begin('one', 'run', owner);
+  await hang[0]?.called;
+  const settingUp = pipeline.setUp(scene.create(files), { task_id: 'two' });
+  await isWriting.promise;
+  await pipeline.tasks.begin('two', 'run', owner);
+  mayWrite.resolve();
+  // The run would reach its model meanwhile.
+  for (const id of ['three', 'four']) await pipeline.setUp(scene.create(files), { task_id: id });
+  assert.equal(pipeline.runs.length, 1);
+  await pipeline.tasks.cancel('one', owner);
+  await hang[1]?.called;
+  await pipeline.stop();
+  await settingUp;
+  await rm(pipeline.folder, { recursive: true, force: true });
+});
+
 test('of tasks that start at once, no more are accepted than may run and wait', async () => {
   const pipeline = createPipeline(scene.repositories, {
     script: Array.from({ length: 4 }, () => hanging().call),
