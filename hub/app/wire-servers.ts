@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ServerConfig, type Settings, fixedNetwork } from '#config';
+import { type ServerConfig, type Settings, examineMounts, fixedNetwork } from '#config';
 import { HubError, messageOf } from '#core';
 import {
   createFolderUpkeep,
@@ -143,7 +143,33 @@ export async function wireServers(
       // A process gets its own data folder. A container has volumes instead.
       await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
     }
-    return await runtimes[spec.target.kind].launch(inTime(spec, wanted), events, signal);
+    const { kind } = spec.target;
+    if (kind !== 'docker') return await runtimes[kind].launch(inTime(spec, wanted), events, signal);
+    const before = await requireMounts(wanted);
+    const launched = await runtimes[kind].launch(inTime(spec, wanted), events, signal);
+    try {
+      await requireMounts(wanted, before);
+      return launched;
+    } catch (error) {
+      await launched.stop({ graceMs: 0 });
+      throw error;
+    }
+  }
+
+  /** Returns the state of the mounts. Rejects if they must not be made, or have changed while the engine made them. */
+  async function requireMounts(wanted: ServerConfig, before?: string): Promise<string> {
+    const all = [...servers.all.map(({ config }) => config), wanted];
+    const { fault, state } = await examineMounts(wanted, all);
+    const { name } = wanted;
+    const data = { server: name };
+    if (fault !== undefined)
+      throw new HubError('HUB_LAUNCH_INVALID', `${name}: ${fault}`, { data });
+    if (before === undefined || state === before) return state;
+    throw new HubError(
+      'HUB_SERVER_START_FAILED',
+      `${name}: files were moved beside a folder that it mounts, in one that a server may write to, while it was started. The hub starts it again`,
+      { data },
+    );
   }
 
   const eras = createEras({ kept: tableIn('eras.json', maxEras), secret: dataDir.secret, log });

@@ -73,4 +73,5 @@ export { rulesSchemaJson } from './rules-schema.ts';
 export { schemaJson } from './schema.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
 export { mountWarnings, userForMounts } from './mount-access.ts';
+export { examineMounts } from './mount-links.ts';
 export { builtinNameOf, isBuiltinName, warningsOf } from './warnings.ts';

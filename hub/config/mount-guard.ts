@@ -124,7 +124,7 @@ function isExposedBy(
 const maxLinks = 40;
 
 /** Creates a function that resolves paths and caches their common parents. */
-function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
+export function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
   const found = new Map<string, Promise<ResolvedLinks>>();
 
   async function follow(path: string, linksLeft: number): Promise<ResolvedLinks> {

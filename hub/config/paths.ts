@@ -40,7 +40,7 @@ export function isIn(path: string, folder: string): boolean {
 const maxLinks = 40;
 
 /** Resolves the symbolic links of a path, or of its existing part if the path does not exist yet. */
-async function followLinks(path: string, linksLeft = maxLinks): Promise<string> {
+export async function followLinks(path: string, linksLeft = maxLinks): Promise<string> {
   const real = await realpath(path).catch(() => undefined); // A part of the path does not exist.
   const parent = dirname(path);
   if (real !== undefined || parent === path) return real ?? path;

@@ -1,4 +1,4 @@
-import type { MountGuard } from './mount-guard.ts';
+import { type MountGuard, createLinkResolver } from './mount-guard.ts';
 import { type Network, findNetworkTarget } from './network.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import { bytesOf } from './size.ts';
@@ -39,6 +39,7 @@ export async function sandboxOf(draft: EntryDraft) {
   const found = entry.mounts.map((mount, index) => mountOf(mount, index, draft));
   const mounts = (await Promise.all(found)).flat();
   const volumes = volumesOf(draft);
+  const mountLinks = await linksOf(mounts);
   const targets = [...mounts, ...volumes];
   for (const [index, { at, target }] of targets.entries()) {
     if (targets.findIndex(other => other.target === target) < index)
@@ -50,6 +51,8 @@ export async function sandboxOf(draft: EntryDraft) {
   return {
     network: networkOf(draft),
     mounts: mounts.map(({ source, target, readOnly }) => ({ source, target, readOnly })),
+    /** Symbolic links on the paths of the mounts, as written. */
+    ...(mountLinks.length > 0 && { mountLinks }),
     volumes: volumes.map(({ name, target }) => ({ name, target })),
     limits: {
       memoryBytes,
@@ -99,10 +102,16 @@ async function mountOf(written: ServerEntry['mounts'][number], index: number, dr
   const allowed = allowedTarget(target, targetAt, report);
   return 'refusal' in place || allowed === undefined
     ? []
-    : [{ at: targetAt, source: place.real, target: allowed, readOnly }];
+    : [{ at: targetAt, source: place.real, written: place.written, target: allowed, readOnly }];
 }
 
-/** Resolves the source of a mount. The engine gets the resolved path, so that a link created later has no effect. */
+async function linksOf(mounts: readonly { readonly written: string }[]) {
+  const resolveLinks = createLinkResolver();
+  const found = await Promise.all(mounts.map(async ({ written }) => await resolveLinks(written)));
+  return [...new Set(found.flatMap(({ links }) => links))];
+}
+
+/** Resolves the source of a mount. The engine gets the resolved path; `examineMounts` finds links that are created later. */
 async function findSource(
   source: string,
   readOnly: boolean,
