@@ -9,6 +9,7 @@ import {
 import type { DockerParts } from '../parts.ts';
 import { deliveryOf } from '../secrets/delivery.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
+import { refuseForeignVolumes } from '../volumes/foreign.ts';
 import { createNoNetworkHint, createProxyHint } from '../egress/hint.ts';
 import type { Way } from '../egress/way.ts';
 import { createAttachment } from './attach.ts';
@@ -59,6 +60,7 @@ export async function launch(
   const { scratch, volumes } = await parts.imageVolumes.placesOf(spec, target, image);
   throwIfCancelled(spec, signal);
   const whole = { ...target, volumes: [...target.volumes, ...volumes] };
+  await refuseForeignVolumes(spec, whole, parts);
   await parts.volumeBound.check(spec, whole);
   logReplacedUser(spec, target, image, parts);
   const planned = await parts.secretDelivery.plan(spec, whole, image);
