@@ -45,16 +45,16 @@ export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after
     unreachable,
     /**
      * Sends a GET and parses the response. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE,
-     * after a minute at the latest.
+     * after `timeoutMs` at the latest: by default a minute.
      */
-    async getJson(path: string) {
+    async getJson(path: string, timeoutMs = answerMs) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const request = open({ method: 'GET', path });
       request.on('response', resolve);
       request.on('error', reject);
       request.end();
       try {
-        return await within(answerMs, { clock }, async () => {
+        return await within(timeoutMs, { clock }, async () => {
           const answer = await promise;
           const body: unknown = tryParseJson(await readAll(answer, maxAnswerBytes));
           return { status: answer.statusCode ?? 0, body };

@@ -120,9 +120,12 @@ export async function engineLimits(engine: Engine) {
   return { MemoryLimit, CpuCfsQuota, PidsLimit };
 }
 
+/** Timeout in ms for the sizes of volumes, that of the hub's own call: the engine reads all files in them. */
+const measureMs = 10 * 60_000;
+
 /** Returns name and size of each volume whose labels contain this hub's id or name. Rejects with HUB_ENGINE_REFUSED. */
 export async function ownVolumes(engine: Engine, hub: HubIdentity) {
-  const { status, body } = await engine.getJson('/system/df?type=volume');
+  const { status, body } = await engine.getJson('/system/df?type=volume', measureMs);
   if (status !== 200 || !isObject(body))
     throw unanswered('report volume sizes to the broker', status);
   const volumes = Array.isArray(body['Volumes']) ? body['Volumes'].filter(isObject) : [];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { describe, test } from 'vitest';
 import { systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
@@ -48,10 +48,11 @@ describe('an answer of the engine', () => {
   });
 });
 
-test.each([
-  ['begin', () => {}],
-  ['end', (_: unknown, response: ServerResponse) => response.writeHead(200).flushHeaders()],
-])('an answer that does not %s within a minute is abandoned', async (_, answer) => {
+test.each<[string, number | undefined, Parameters<typeof startEngine>[0]]>([
+  ['begin within a minute', undefined, () => {}],
+  ['end within a minute', undefined, (_, response) => response.writeHead(200).flushHeaders()],
+  ['begin within the time of its call', 600_000, () => {}],
+])('an answer that does not %s is abandoned', async (_, limitMs, answer) => {
   const clock = createManualClock();
   const asked = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
@@ -60,12 +61,13 @@ test.each([
     answer(request, response);
     asked.resolve();
   });
-  const read = createEngineSocket(engine.socketPath, clock).getJson('/networks/n');
+  const read = createEngineSocket(engine.socketPath, clock).getJson('/networks/n', limitMs);
   await asked.promise;
-  clock.advance(60_000);
+  const ms = limitMs ?? 60_000;
+  clock.advance(ms);
   await assert.rejects(read, {
     code: 'HUB_ENGINE_UNREACHABLE',
-    message: /no answer within 60000 ms$/,
+    message: new RegExp(`no answer within ${ms} ms$`),
   });
   await closed.promise;
 });

@@ -6,6 +6,12 @@ import { containerCalls } from './containers.ts';
 import { imageCalls } from './images.ts';
 
 /**
+ * Timeout in ms for the sizes of volumes. The engine reads all files in all volumes: a server with a volume of some
+ * million files could otherwise end the measurement, and with it the limits of all servers.
+ */
+const measureMs = 10 * 60_000;
+
+/**
  * Calls of the Docker engine that the hub makes. The broker admits exactly these calls. They reject with
  * HUB_ENGINE_UNREACHABLE if the engine does not answer in time, and with EngineError (HUB_ENGINE_REFUSED) if it
  * refuses. The `find` calls resolve with undefined for 404.
@@ -82,17 +88,21 @@ const volumeCalls = ({ call, find, list }: EngineCalls) => ({
    * all volumes.
    */
   volumeSizes: () =>
-    call('tell the sizes of volumes', async (docker, abortSignal) => {
-      // dockerode's own function also requests images and containers.
-      const body = await dial(docker, {
-        path: '/system/df?',
-        options: { type: 'volume' },
-        method: 'GET',
-        abortSignal,
-        statusCodes: { 200: true, 403: 'refused', 500: 'server error' },
-      });
-      return sizesIn(body);
-    }),
+    call(
+      'tell the sizes of volumes',
+      async (docker, abortSignal) => {
+        // dockerode's own function also requests images and containers.
+        const body = await dial(docker, {
+          path: '/system/df?',
+          options: { type: 'volume' },
+          method: 'GET',
+          abortSignal,
+          statusCodes: { 200: true, 403: 'refused', 500: 'server error' },
+        });
+        return sizesIn(body);
+      },
+      { timeoutMs: measureMs },
+    ),
   /** Removes a volume. Refused with 409 while a container uses the volume. */
   removeVolume: (name: string) =>
     call<void>(`remove the volume ${name}`, (docker, signal) =>

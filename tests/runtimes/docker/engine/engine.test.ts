@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { parseAddress } from '../../../../hub/runtimes/docker/engine/address.ts';
@@ -46,6 +46,19 @@ test.each(['version', 'findImage', 'findNetwork', 'findVolume', 'findContainer']
     await closed;
   },
 );
+
+test('the sizes of volumes may take ten minutes, as a server can create millions of files', async () => {
+  const asked = Promise.withResolvers<ServerResponse>();
+  await using double = await startEngine((_, response) => asked.resolve(response));
+  const clock = createManualClock();
+  const engine = createEngine(parseAddress(`unix://${double.socketPath}`), clock);
+  const measured = engine.volumeSizes();
+  const response = await asked.promise;
+  clock.advance(599_999);
+  response.setHeader('Content-Type', 'application/json');
+  response.end(JSON.stringify({ Volumes: [{ Name: 'a', UsageData: { Size: 7 } }] }));
+  assert.deepEqual(await measured, new Map([['a', 7]]));
+});
 
 test('only events of containers with the label are requested', async () => {
   await using scene = await scriptEngine({ 'GET /events': { body: '{}\n' } });
