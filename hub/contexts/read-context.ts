@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dirent, constants } from 'node:fs';
 import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { ignoreMissing, messageOf } from '#core';
+import { errorCodeOf, ignoreMissing, messageOf } from '#core';
 import { type ContextKind, kindOfFolder } from './context-kind.ts';
 import { type Ignore, createIgnore } from './ignore.ts';
 import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
@@ -115,10 +115,12 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
       throw new RangeError(`holds more than ${limits.bytes / 2 ** 20} MiB. ${remedy}`);
   }
 
-  async function enter(path: string): Promise<void> {
-    const folder = join(root, path);
-    const entries = await readdir(folder, { withFileTypes: true });
-    folders.push(folder);
+  /** Reads the folder at a path of the context. `place` leads to it, even if a folder above it is replaced. */
+  async function enter(path: string, place = root): Promise<void> {
+    await using opened = await openFolder(place);
+    if (!opened) return void leftOut.push({ path, why: 'link' });
+    const entries = await readdir(opened.path, { withFileTypes: true });
+    folders.push(join(root, path));
     for (const entry of entries) {
       const inside = path === '' ? entry.name : `${path}/${entry.name}`;
       const isIgnored = ignores(inside);
@@ -127,26 +129,55 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
         if (!isIgnored) leftOut.push({ path: inside, why: 'secret' });
         continue;
       }
-      const reading = entry.isDirectory() ? enter(inside) : visit(entry, inside);
+      const at = join(opened.path, entry.name);
+      const reading = entry.isDirectory() ? enter(inside, at) : visit(entry, inside, at);
       // A file may disappear while it is read: editors and tools remove temporary files at any time.
-      await reading.catch(ignoreMissing);
+      await reading.catch(ignoreMissing).catch((error: unknown) => {
+        throw withPath(error, opened.path, join(root, path));
+      });
     }
   }
 
-  async function visit(entry: Dirent, path: string): Promise<void> {
+  async function visit(entry: Dirent, path: string, place: string): Promise<void> {
     if (entry.isSymbolicLink()) {
       const link = await linkInside(root, path);
       if (link === undefined) leftOut.push({ path, why: 'link' });
       else take({ path, content: Buffer.alloc(0), link });
     } else if (!entry.isFile()) leftOut.push({ path, why: 'special' });
     else {
-      const file = await readFileAt(join(root, path), limits.bytes - bytes);
+      const file = await readFileAt(place, limits.bytes - bytes);
       if (holdsPrivateKey(entry.name, file.content)) leftOut.push({ path, why: 'secret' });
       else take({ path, ...file });
     }
   }
 
   return { files, folders, leftOut, enter };
+}
+
+/**
+ * Opens a folder. Undefined if a link or a file has replaced it: a server that may write there could make the link.
+ * Elsewhere than on Linux an open folder has no path, so its own path is used.
+ */
+async function openFolder(folder: string) {
+  if (process.platform !== 'linux') return { path: folder, async [Symbol.asyncDispose]() {} };
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  try {
+    const handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return {
+      path: `/proc/self/fd/${handle.fd}`,
+      [Symbol.asyncDispose]: async () => await handle.close(),
+    };
+  } catch (error) {
+    if (['ELOOP', 'ENOTDIR'].includes(errorCodeOf(error) ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the error with the path of a folder in place of the one by which it was opened. */
+function withPath(error: unknown, opened: string, folder: string): unknown {
+  const text = messageOf(error);
+  const named = text.replaceAll(join(opened, sep), join(folder, sep));
+  return named === text ? error : new Error(named, { cause: error });
 }
 
 /**

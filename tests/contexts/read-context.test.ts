@@ -158,3 +158,41 @@ test('a file, link or folder that vanishes while the folder is read is left out'
     assert.deepEqual(leftOut, []);
   }
 });
+
+test.runIf(process.platform === 'linux')(
+  'a folder that a link replaces while the context is read leads nowhere else',
+  async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'outside-'));
+    writeFileSync(join(outside, 'notes.txt'), 'private');
+    try {
+      const names = Array.from({ length: 300 }, (_, at) => `folder-${at}`);
+      for (const name of names) write(`${name}/inner/file.txt`);
+      let isDone = false;
+      const reading = readContext(folder).finally(() => (isDone = true));
+      for (const name of names.toReversed()) {
+        if (!isDone) await nextTurn();
+        rmSync(join(folder, name), { recursive: true });
+        symlinkSync(outside, join(folder, name));
+      }
+      const { files, leftOut } = await reading;
+      assert.deepEqual(
+        files.filter(({ content }) => content.includes('private')),
+        [],
+      );
+      assert.ok(leftOut.every(({ why }) => why === 'link'));
+    } finally {
+      rmSync(outside, { recursive: true });
+    }
+  },
+);
+
+test.skipIf(process.getuid?.() === 0)(
+  'a file that cannot be read is named by its path',
+  async () => {
+    write('sub/closed.txt');
+    chmodSync(join(folder, 'sub', 'closed.txt'), 0);
+    await assert.rejects(readContext(folder), {
+      message: `EACCES: permission denied, open '${join(folder, 'sub', 'closed.txt')}'`,
+    });
+  },
+);
