@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   type Environment,
@@ -9,6 +8,7 @@ import {
   findUserFolders,
   isContainer,
   mergeEnvironment,
+  readBytes,
   utf16Fault,
   withLayout,
   writeFirstConfig,
@@ -52,7 +52,7 @@ export function createHubPaths(options: HubPathsOptions) {
   let found: Promise<HubLayout> | undefined;
 
   async function find(): Promise<HubLayout> {
-    const bytes = whose === 'trusted' ? empty : await readBytes(join(folder, '.env'), '.env');
+    const bytes = whose === 'trusted' ? empty : await readIfExists(join(folder, '.env'), '.env');
     const dotenv = bytes.toString();
     const isInstallation = folder === root;
     const layout = findLayout({ env, dotenv, folder, isInstallation, user });
@@ -170,19 +170,19 @@ const passedOverBy = (file: string, used: string) =>
 const empty = Buffer.alloc(0);
 
 /** Reads a file; no bytes if it does not exist. */
-async function readBytes(file: string, shown: string): Promise<Buffer> {
-  return await readFile(file).catch((error: unknown) => {
+async function readIfExists(file: string, shown: string): Promise<Buffer> {
+  return await readBytes(file).catch((error: unknown) => {
     if (errorCodeOf(error) === 'ENOENT') return empty;
-    throw new HubError(
-      'HUB_CONFIG_INVALID',
-      `${shown}: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
-      { cause: error },
-    );
+    const why =
+      errorCodeOf(error) === undefined
+        ? messageOf(error)
+        : `the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`;
+    throw new HubError('HUB_CONFIG_INVALID', `${shown}: ${why}`, { cause: error });
   });
 }
 
 async function readText(file: string, shown: string): Promise<string> {
-  const bytes = await readBytes(file, shown);
+  const bytes = await readIfExists(file, shown);
   const fault = encodingFault(bytes);
   if (fault !== undefined) throw wrongEncoding(shown, fault);
   return bytes.toString();

@@ -103,23 +103,26 @@ const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(error
 export type ReadBytes = (path: string) => Promise<Buffer>;
 
 /** Maximum size of a config file in bytes. A larger one would occupy the hub for minutes. */
-const maxBytes = 8 * 2 ** 20;
+const maxConfigBytes = 8 * 2 ** 20;
 
 /** Without O_NONBLOCK, opening a pipe would occupy a thread until something writes to it. Windows has no such flag. */
 const readFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Reads a config file. Rejects with the error of the system, and for a pipe, a device or a file that is too large. */
-export const readBytes: ReadBytes = async path => {
+/** Reads a config file. Rejects as `readFileWithin` does. */
+export const readBytes: ReadBytes = async path => await readFileWithin(maxConfigBytes, path);
+
+/** Reads a file. Rejects with the error of the system, and for a pipe, a device or a file with more bytes. */
+export async function readFileWithin(maxBytes: number, path: string): Promise<Buffer> {
   await using handle = await open(path, readFlags);
   const stats = await handle.stat();
   if (!stats.isFile() && !stats.isDirectory())
-    throw new Unsuitable('it is a pipe or a device. Name a file');
+    throw new Unsuitable('it is a pipe or a device. Use a regular file');
   if (stats.size > maxBytes)
     throw new Unsuitable(
       `it has ${stats.size} bytes, and a config file has at most ${maxBytes}. Name another file`,
     );
   return await handle.readFile();
-};
+}
 
 /** The error of a file that is not a config file. The message is a sentence. */
 class Unsuitable extends Error {}

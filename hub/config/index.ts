@@ -32,6 +32,8 @@ export {
   type ShippedFiles,
   createShippedFiles,
   encodingFault,
+  readBytes,
+  readFileWithin,
   readSecretFiles,
   readValueOrFile,
   snapshotOf,

@@ -71,7 +71,7 @@ test('a pipe is an error, and is not waited for', async () => {
   for (const reading of [folder.read(), readConfig(folder.file, { env: {}, home: folder.folder })])
     assert.equal(
       (await reading).error?.message,
-      `${folder.file}: it is a pipe or a device. Name a file`,
+      `${folder.file}: it is a pipe or a device. Use a regular file`,
     );
 });
 

@@ -1,6 +1,6 @@
-import { access, mkdir, open, readFile, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { access, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { unwritable } from '#config';
+import { readFileWithin, unwritable } from '#config';
 import { HubError, errorCodeOf, messageOf } from '#core';
 
 /** Replaces a file atomically, like `writeWhole` of the store. */
@@ -28,7 +28,7 @@ export async function readExactly(file: string): Promise<string | undefined> {
   try {
     const { size } = await stat(file);
     if (size > maxFileBytes) throw unreadable(file, `it is larger than ${maxFileBytes} bytes`);
-    const bytes = await readFile(file);
+    const bytes = await readFileWithin(maxFileBytes, file);
     const text = bytes.toString('utf8');
     if (!Buffer.from(text).equals(bytes))
       throw unreadable(file, 'it is not UTF-8. Save it as UTF-8');
@@ -37,6 +37,7 @@ export async function readExactly(file: string): Promise<string | undefined> {
     if (error instanceof HubError) throw error;
     const code = errorCodeOf(error);
     if (code === 'ENOENT') return undefined;
+    if (code === undefined) throw unreadable(file, messageOf(error), error);
     if (code === 'EISDIR') throw unreadable(file, 'it is a folder. Name a file in it', error);
     throw unreadable(file, `it cannot be read (${messageOf(error)}). Let this user read it`, error);
   }

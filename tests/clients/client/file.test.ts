@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   chmod,
   lstat,
@@ -48,15 +49,18 @@ describe('a file that is read', () => {
     assert.equal(await exists(at.file), true);
   });
 
-  test('and is not UTF-8, a folder, too large or in no folder, is refused', async () => {
+  test('and is not UTF-8, a folder, a pipe, too large or in no folder, is refused', async () => {
     await using at = await open('');
     await writeFile(at.file, Buffer.from([0x7b, 0xff, 0x7d]));
     const huge = join(at.folder, 'huge');
     await writeFile(huge, '');
     await truncate(huge, 256 * 1024 * 1024 + 1);
+    const pipe = join(at.folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
     for (const [path, message] of [
       [at.file, `${at.file}: it is not UTF-8. Save it as UTF-8`],
       [at.folder, `${at.folder}: it is a folder. Name a file in it`],
+      [pipe, `${pipe}: it is a pipe or a device. Use a regular file`],
       [huge, `${huge}: it is larger than 268435456 bytes`],
       [join(at.file, 'x'), /it cannot be read \(ENOTDIR.*\)\. Let this user read it$/],
     ] as const)
