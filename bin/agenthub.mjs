@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 const requiredNodeMajor = 24;
@@ -24,6 +24,18 @@ if (Number(process.version.slice(1).split('.')[0]) < requiredNodeMajor) {
   process.stderr.write(
     `AgentHub needs Node ${requiredNodeMajor} or newer, but ${process.version} runs it. Install one from ` +
       'https://nodejs.org, or run AgentHub from a clone by npm start, which brings its own.\n',
+  );
+  process.exit(1);
+}
+
+try {
+  // With an empty HOME, the user's folders would be in the working folder.
+  if (process.env.HOME === '') process.env.HOME = userInfo().homedir;
+  homedir();
+} catch {
+  // The message of the system names neither the variable nor the user.
+  process.stderr.write(
+    `HOME is not set, and the user with number ${process.getuid?.()} has no home folder. Set HOME to a folder of this user.\n`,
   );
   process.exit(1);
 }

@@ -19,7 +19,7 @@ afterAll(async () => {
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** Runs the real program in an empty folder, with a minimal environment. */
-async function agenthub(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+async function agenthub(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const options = {
     cwd: scratch,
@@ -124,6 +124,14 @@ test('without a config, check reads the one that serve would, and remove changes
   );
   const removed = await agenthub(['remove', 'memory'], { ROUTER_PORT: '1' });
   assert.match(removed.stderr, /there is no config file to change/);
+});
+
+test('an empty HOME is the home folder of the system, not the working folder', async () => {
+  const [empty, unset] = await Promise.all(
+    ['', undefined].map(async HOME => await agenthub(['connect', '--json'], { HOME })),
+  );
+  assert.equal(empty?.code, 0, empty?.stderr);
+  assert.equal(empty?.stdout, unset?.stdout);
 });
 
 test('.env of the working folder gives variables to settings and servers', async () => {
