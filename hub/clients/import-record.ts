@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { writeNew } from '#config';
 import { HubError } from '#core';
 import { type FileChange, type WriteWhole, readExactly, writeBack } from './client/file.ts';
 
@@ -45,7 +46,22 @@ export type ImportRecord = Awaited<ReturnType<ReturnType<typeof createImportReco
 /** Creates the store of undo records: one file per import, numbered in order. An undo restores files byte for byte. */
 export function createImportRecords({ folder, writeWhole, now }: Needs) {
   const save = async (path: string, stored: StoredRecord) =>
-    await writeWhole(path, `${JSON.stringify(stored, undefined, 2)}\n`, async () => {});
+    await writeWhole(path, textOf(stored), async () => {});
+
+  /** Saves a record under the first free number from `number`, which no import at the same time gets. */
+  async function saveNew(number: number, records: string, stored: StoredRecord): Promise<string> {
+    const path = join(records, `${number}.json`);
+    if (!(await writeNew(path, textOf(stored), 0o600)))
+      return await saveNew(number + 1, records, stored);
+    try {
+      // Writes it again, because only this write survives a power failure.
+      await save(path, stored);
+      return path;
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
+  }
 
   async function newestPath(): Promise<string | undefined> {
     const records = await folder();
@@ -62,14 +78,14 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       const records = await folder();
       await mkdir(records, { recursive: true, mode: 0o700 });
       const numbers = await numbersIn(records);
-      const path = join(records, `${(numbers.at(-1) ?? 0) + 1}.json`);
       let stored: StoredRecord = {
         at: new Date(now()).toISOString(),
         added,
         secrets,
         files: changes.map(recordOf),
       };
-      let isSaved = false;
+      /** Path of the record; undefined while it is not saved. */
+      let path: string | undefined;
 
       /**
        * Saves the record, or removes it if the import changes nothing: an undo must then revert the import before it.
@@ -77,14 +93,13 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       async function keep(next: StoredRecord): Promise<void> {
         stored = next;
         if (next.files.length + secrets.length > 0) {
-          if (!isSaved)
-            for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - maxRecords)))
-              await rm(join(records, `${old}.json`), { force: true });
-          isSaved = true;
-          await save(path, next);
-        } else if (isSaved) {
+          if (path !== undefined) return await save(path, next);
+          for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - maxRecords)))
+            await rm(join(records, `${old}.json`), { force: true });
+          path = await saveNew((numbers.at(-1) ?? 0) + 1, records, next);
+        } else if (path !== undefined) {
           await rm(path, { force: true });
-          isSaved = false;
+          path = undefined;
         }
       }
 
@@ -102,7 +117,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
          * record is then that of an earlier import.
          */
         async revert() {
-          if (isSaved) await undoAt(path);
+          if (path !== undefined) await undoAt(path);
         },
         /** Adds the backup of a file, which an undo deletes. */
         async addBackup(file: string, copy: string) {
@@ -156,6 +171,8 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
     return summaryOf(stored);
   }
 }
+
+const textOf = (stored: StoredRecord) => `${JSON.stringify(stored, undefined, 2)}\n`;
 
 const digestOf = (text: string) => hash('sha256', text);
 

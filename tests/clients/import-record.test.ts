@@ -5,6 +5,7 @@ import { parseEnv } from 'node:util';
 import { test } from 'vitest';
 import { type ImportSelection, createClients } from '#clients';
 import { writeWhole } from '#store';
+import { createImportRecords } from '../../hub/clients/import-record.ts';
 import { type Scratch, hub, openScratch } from './machine.ts';
 
 const client = `{"mcpServers": {"one": {"command": "npx", "args": ["@a/one@1.0.0"], "env": {"KEY": "sk-planted0123456789"}}}}\n`;
@@ -107,6 +108,24 @@ test('imports are undone one after another, the newest first', async () => {
   assert.deepEqual((await clients.undoImport())?.added, ['one']);
   assert.deepEqual(await scratch.files(), first);
   assert.equal(await clients.undoImport(), undefined);
+});
+
+test('imports at the same moment have a record each', async () => {
+  await using scratch = await openScratch();
+  const change = (name: string) => [{ file: join(scratch.home, name), before: 'a', after: 'b' }];
+  const records = (write: typeof writeWhole) =>
+    createImportRecords({ folder: async () => scratch.records, writeWhole: write, now: () => 0 });
+  const other = records(writeWhole);
+  let isFirst = true;
+  await records(async (file, text, check) => {
+    if (isFirst) await other.begin(['second'], change('two'));
+    isFirst = false;
+    await writeWhole(file, text, check);
+  }).begin(['first'], change('one'));
+  for (const name of ['one', 'two']) await scratch.put(name, 'b');
+  const undone = [await other.undo(async () => {}), await other.undo(async () => {})];
+  assert.deepEqual(new Set(undone.flatMap(each => each?.added)), new Set(['first', 'second']));
+  assert.deepEqual(await scratch.files(), { one: 'a', two: 'a' });
 });
 
 /** Creates clients for which another program changes a file just before they write it. */
