@@ -127,7 +127,7 @@ export const importServers: Command = {
     else if (outcome.isWritten) showOutcome(last, files, outcome, run);
     else if (!isRequested && hasChanges(first, false))
       run.out('To add these to the hub, name clients or use --all.');
-    else run.out(hasChange ? 'Nothing was written.' : 'There is nothing to add.');
+    else run.out(hasChange ? 'Nothing was written.' : nothingToAdd(values));
     // Continue after problems of single files: the servers of all others are imported anyway.
     for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));
     const { kept, failed } = outcome;
@@ -268,6 +268,10 @@ function selectionOf(values: Values) {
   };
   return { selection, isRequested: isAll || words.length > 0 };
 }
+
+/** A client that has no servers to import is not connected, so names the command that connects it. */
+const nothingToAdd = ({ connect }: Values) =>
+  `There is nothing to add.${connect === true ? ' To add the hub to a client without servers: agenthub connect <client>' : ''}`;
 
 const itemsToMove = ({ items }: Pick<ImportPlan, 'items'>): readonly ImportItem[] =>
   items.filter(({ action }) => action !== 'skip');

@@ -167,7 +167,7 @@ const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ na
 export const importDocument = (
   { items, variables, secrets = [] }: ImportPlan,
   { config }: HubFiles,
-  { isWritten, backups, kept, tried, failed, connected }: ImportOutcome,
+  { added, backups, kept, tried, failed, connected }: ImportOutcome,
 ) => ({
   config,
   servers: items.map(item => ({
@@ -186,7 +186,7 @@ export const importDocument = (
   })),
   variables: namesOf(variables),
   secrets: namesOf(secrets),
-  written: isWritten,
+  written: added.length + backups.length > 0,
   backups,
   failed: failed.map(({ item, why }) => ({ name: item.found.name, why })),
   kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),

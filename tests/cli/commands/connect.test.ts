@@ -366,6 +366,22 @@ describe('import', () => {
     assert.doesNotMatch(out, /To add these/);
   });
 
+  test('--connect without a server to import, or without a hub, tells that it connected nothing', async () => {
+    await using scratch = await openScratch();
+    const needs = needsOf(scratch, {
+      findHub: async () => ({ url: `http://127.0.0.1:${await freePort()}`, token: undefined }),
+    });
+    const move = ['import', 'claude-code', '--connect', '--yes'];
+    await scratch.put('.claude.json', '{"mcpServers": {}}');
+    await scratch.put('hub.json', '{"servers": {"one": {"package": "@a/one@1.0.0"}}}');
+    const empty = await run(move, needs);
+    assert.match(empty.out, /nothing to add\. To add the hub .*: agenthub connect <client>$/);
+    await scratch.put('.claude.json', text.replace(/, "env": .*?}/, ''));
+    const { code, out } = await run([...move, '--json'], needs);
+    const { written, connected, kept } = JSON.parse(out);
+    assert.deepEqual([code, written, connected, kept.length], [1, false, [], 1]);
+  });
+
   test('asks, writes, and prints one document with --json', async () => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', text.replace('KEY', 'PLAIN').replace(key, 'x'));
