@@ -359,19 +359,25 @@ test.for([
     '.cursor/mcp.json',
     'cursor',
     '{"mcpServers": {"agenthub": {"url": "a"}, "agenthub": {"url": "b"}}}',
+    'Edit it by hand',
   ],
-  ['.codex/config.toml', 'codex', 'mcp_servers = { agenthub = { url = "x" } }'],
+  [
+    '.codex/config.toml',
+    'codex',
+    'mcp_servers = { agenthub = { url = "x" } }',
+    'Write each server there as a table of its own, [mcp_servers.NAME], and repeat this',
+  ],
 ] as const)(
   'an entry that cannot be removed alone stays, with the reason: %s',
-  async ([path, client, text]) => {
+  async ([path, client, text, remedy]) => {
     await using scratch = await openScratch();
     await scratch.put(path, text);
     const before = await scratch.files();
-    const refused = {
-      code: 'HUB_CONFIG_CONFLICT',
-      message: /agenthub is written in a way .* Edit it by hand$/,
-    };
-    await assert.rejects(disconnect({ client, scope: 'user' }, scratch), refused);
+    await assert.rejects(disconnect({ client, scope: 'user' }, scratch), (error: unknown) => {
+      assert(error instanceof HubError && error.code === 'HUB_CONFIG_CONFLICT');
+      assert.match(error.message, /agenthub is written in a way /);
+      return error.message.endsWith(`. ${remedy}`);
+    });
     assert.deepEqual(await scratch.files(), before);
   },
 );

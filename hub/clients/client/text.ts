@@ -107,8 +107,13 @@ function replaceAt(document: unknown, [key, ...rest]: readonly string[], value?:
   return isEmpty ? others : { ...others, [key]: inside };
 }
 
-const notEditable = ({ file }: ClientSource, path: readonly string[]) =>
-  new HubError(
+function notEditable({ file, format }: ClientSource, path: readonly string[]): HubError {
+  const remedy =
+    format === 'toml'
+      ? `Write each server there as a table of its own, [${path.slice(0, -1).join('.')}.NAME], and repeat this`
+      : 'Edit it by hand';
+  return new HubError(
     'HUB_CONFIG_CONFLICT',
-    `${file}: ${path.join('.')} is written in a way (twice, or in one line with others) that cannot be changed without the rest. Edit it by hand`,
+    `${file}: ${path.join('.')} is written in a way (twice, or in one line with others) that cannot be changed without the rest. ${remedy}`,
   );
+}

@@ -66,14 +66,19 @@ describe('setting a value', () => {
   });
 
   test.for([
-    ['{"s": {"a": 1, "a": 2}}', 'json', undefined],
-    ['s = { a = { x = 0 }, b = 1 }\n', 'toml', { x: 1 }],
+    ['{"s": {"a": 1, "a": 2}}', 'json', undefined, 'Edit it by hand'],
+    [
+      's = { a = { x = 0 }, b = 1 }\n',
+      'toml',
+      { x: 1 },
+      'Write each server there as a table of its own, [s.NAME], and repeat this',
+    ],
   ] as const)(
     'in %j (%s) is refused if it would change another value',
-    async ([text, format, value]) => {
+    async ([text, format, value, remedy]) => {
       await assert.rejects(withValue(sourceOf(text, format), ['s', 'a'], value), {
         code: 'HUB_CONFIG_CONFLICT',
-        message: /^a\.\w+: s\.a is written in a way .* Edit it by hand$/,
+        message: `a.${format}: s.a is written in a way (twice, or in one line with others) that cannot be changed without the rest. ${remedy}`,
       });
     },
   );
