@@ -108,6 +108,7 @@ ${isLoggedIn && html`<form method="post" action="${paths.logout}"><button class=
 </header>
 <main id="main" tabindex="-1">
 <div id="notice" role="status">${page.notice}</div>
+<p id="copied" class="unseen" role="status"></p>
 ${page.main}
 </main>
 <footer>AgentHub ${version}</footer>

@@ -137,6 +137,9 @@
     };
     messageEnd = setTimeout(end, messageMs);
   }
+  // The address with which an action ends must not show its message again after a reload.
+  const address = document.URL.replace(/(?<=[?&])done=[^&#]*&about=[^&#]*&?/, '');
+  history.replaceState(history.state, '', address.replace(/[?&]$/, ''));
 
   // State from before an update, which must not move the control under the pointer.
   let held;
@@ -196,10 +199,10 @@
     const button = target.closest('[data-copy]');
     const text = button && document.getElementById(button.dataset.copy)?.textContent;
     if (!text) return;
-    navigator.clipboard.writeText(text).then(
-      () => (button.textContent = 'Copied'),
-      () => (button.textContent = 'Not allowed'),
-    );
+    void Promise.allSettled([navigator.clipboard.writeText(text)]).then(([{ status }]) => {
+      button.textContent = status === 'fulfilled' ? 'Copied' : 'Not allowed';
+      document.getElementById('copied').textContent = button.textContent;
+    });
     setTimeout(() => (button.textContent = 'Copy'), 2_000);
   });
 

@@ -40,6 +40,28 @@ describeWithBrowser('the form of a tool', () => {
     });
   });
 
+  test('tells screen readers that a command was copied, and reloads without the last message', async () => {
+    await look(async page => {
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await page.goto('/dashboard/servers/calendar?done=start&about=calendar&tab=log');
+      await page.getByText('Starting calendar').waitFor();
+      assert.match(page.url(), /\/dashboard\/servers\/calendar\?tab=log$/);
+      await page.reload();
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      assert.equal(await page.locator('#notice').innerText(), '');
+      await page.goto(event);
+      await page.getByText('Write the arguments as JSON instead').click();
+      await page.getByLabel('Arguments as JSON').fill('{"title": "Tea", "room": "Library"}');
+      await page.getByRole('button', { name: 'Call create_event' }).click();
+      await page.getByText('Copy as curl or command').click();
+      await page.getByRole('button', { name: 'Copy curl' }).click();
+      await page
+        .getByRole('status')
+        .filter({ hasText: /^Copied$/ })
+        .waitFor({ state: 'attached' });
+    });
+  });
+
   test('calls the tool by the key Enter, also where a button adds items before', async () => {
     await look(async page => {
       await page.goto('/dashboard/servers/studio/tool?name=order');
