@@ -15,7 +15,7 @@ export type { FanOutConfig } from './fan-out.ts';
 export type { ProfileConfig } from './profiles-schema.ts';
 export { type Config, type Naming, nameHashLength } from './config.ts';
 export type { ClientConfig } from './clients.ts';
-export { whyNoClientName } from './clients-schema.ts';
+export { reservedClientNames, whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 export { ownServerConfig } from './own-server-config.ts';
 export type { ToolSettings } from './policy.ts';

@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 import { createPolicy, hintsOf, isHousekeeping, openMethods, unmatched } from '#policy';
-import type { Config } from '#config';
+import { type Config, reservedClientNames } from '#config';
 import { type Command, type Run, configOption, hubOptions, takenBy } from '../command.ts';
 import { isWithoutHub, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
@@ -63,9 +63,9 @@ export const policy: Command = {
     if (action !== 'test')
       throw usageError('policy: write "agenthub policy", or "agenthub policy test --client NAME"');
     const question = questionOf(run);
-    const answer = await ask(run, question);
+    const { answer, clients } = await ask(run, question);
     if (run.isJson) run.json(answer);
-    else tell(run, answer);
+    else tell(run, answer, clients);
     return answer['action'] === 'deny' ? 1 : 0;
   },
 };
@@ -104,15 +104,29 @@ function questionOf({ values }: Run): Question {
   return { client, ...Object.fromEntries(given) };
 }
 
-async function ask(run: Run, question: Question): Promise<Described> {
+/** Returns the decision, and the names of clients in the config or with a token, if the hub lists them. */
+async function ask(
+  run: Run,
+  question: Question,
+): Promise<{ readonly answer: Described; readonly clients: readonly unknown[] | undefined }> {
+  const { loadConfig, readTokenNames } = run.needs.files;
   const hub = await openHub(run);
   try {
-    return fieldsOf(await hub.ask({ method: 'POST', path: '/policy/test', body: question }));
+    const asked = { method: 'POST', path: '/policy/test', body: question } as const;
+    const answer = fieldsOf(await hub.ask(asked));
+    const listed = await hub.ask({ method: 'GET', path: '/clients' }).catch(() => undefined); // The hint is omitted.
+    const clients =
+      listed === undefined
+        ? undefined
+        : objectsIn(fieldsOf(listed)['clients']).map(({ name }) => name);
+    return { answer, clients };
   } catch (error) {
     if (!isWithoutHub(error, run)) throw error;
   }
-  const { config } = await run.needs.files.loadConfig(textOf(run.values, 'config'));
-  return decideByConfig(question, config);
+  const { config } = await loadConfig(textOf(run.values, 'config'));
+  const named = (config.clients ?? []).map(({ name }) => name);
+  const clients = [...named, ...(await readTokenNames())];
+  return { answer: decideByConfig(question, config), clients };
 }
 
 /**
@@ -175,7 +189,8 @@ const verbs: ReadonlyMap<unknown, readonly ['red' | 'yellow', string]> = new Map
   ['confirm', ['yellow', 'allowed if a person approves each call']],
 ]);
 
-function tell({ out, remark, screen }: Run, answer: Described): void {
+function tell(run: Run, answer: Described, clients: readonly unknown[] | undefined): void {
+  const { out, remark, screen } = run;
   const kind = kinds.find(one => answer[one] !== undefined);
   const what = kind ? `the ${kind} ${JSON.stringify(answer[kind])}` : String(answer['method']);
   const [color, verb] = verbs.get(answer['action']) ?? ['green', 'allowed'];
@@ -192,6 +207,17 @@ function tell({ out, remark, screen }: Run, answer: Described): void {
         : '  no rule matches, so it is allowed',
     );
   if (typeof reason === 'string') out(`  reason: ${screen.foreign(reason)}`);
+  // Agents and jobs, whose names have a ":", exist only for some time.
+  const { client: name } = answer;
+  if (
+    clients &&
+    !String(name).includes(':') &&
+    ![...clients, ...reservedClientNames].includes(name)
+  )
+    remark(
+      'note',
+      `${run.errorScreen.foreign(String(name))} is not in "clients" of the config and has no token, so it may be misspelt. Only a certificate can have another name`,
+    );
   if (answer['listed'] === false)
     remark('note', `no server lists it now: it may be misspelt, or its server was never started`);
   if (answer['by'] === 'config')

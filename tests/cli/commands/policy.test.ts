@@ -93,6 +93,24 @@ describe('without a running hub', () => {
     assert.ok(!err.includes('annotations'), err);
   });
 
+  test.each([
+    ['cursr', /note: cursr is not in "clients" of the config and has no token, so it may be/],
+    ['cursor', /^(?!.*"clients")/s],
+    ['guest', /^(?!.*"clients")/s],
+    ['owner', /^(?!.*"clients")/s],
+    ['agent:ada', /^(?!.*"clients")/s],
+  ])('the client %s is reported if it may be misspelt', async (client, message) => {
+    const { err } = await run(['policy', 'test', '--client', client, '--tool', 'x'], {
+      findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
+      loadConfig: async () => ({
+        file: 'hub.json',
+        config: { ...config, clients: [{ name: 'cursor', administer: false }] },
+      }),
+      readTokenNames: async () => ['guest'],
+    });
+    assert.match(err, message);
+  });
+
   test('annotations are reported as unknown if a rule refers to them', async () => {
     const { out, err } = await cli(...test1, '--server', 'files', '--tool', 'search');
     assert.match(out, /^allowed: the tool "files_search" to cursor\n {2}no rule matches/);
