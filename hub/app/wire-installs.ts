@@ -32,6 +32,8 @@ export function wireInstalls(
   { listings, logins, dataDir, ...others }: Needs,
   pruning: ImagePruning,
 ) {
+  const file = join(dataDir.path, 'rollbacks.json');
+  const rollbacks = createTable({ file, maxEntries: maxRollbacks }, others);
   const needs = {
     ...wired,
     ...others,
@@ -42,20 +44,17 @@ export function wireInstalls(
         forget: (name: string) => listings.forget(name),
       },
       logins,
+      rollbacks,
     },
   };
   const installs = createLazyInstalls(needs);
-  const file = join(dataDir.path, 'rollbacks.json');
   const upgrades = createLazyUpgrades({
     ...needs,
     ...(wired.place.auto === 'docker' && {
       images: { pruning, installing: () => installs.installing() },
     }),
     belongings: wired,
-    rollbacks: {
-      table: createTable({ file, maxEntries: maxRollbacks }, needs),
-      clock: others.clock,
-    },
+    rollbacks: { table: rollbacks, clock: others.clock },
   });
   return { installs, upgrades };
 }

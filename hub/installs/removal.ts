@@ -3,6 +3,7 @@ import { type JsonObject, type Log, HubError, messageOf } from '#core';
 import type { ServerLogins } from '#oauth';
 import type { Belonging } from '#runtimes';
 import type { Listing, Server } from '#servers';
+import type { Table } from '#store';
 import { type Belongings, type BelongingsNeeds, belongingsOf, ownOf } from './belongings.ts';
 import type { Places } from './places.ts';
 
@@ -24,6 +25,8 @@ export type RemovalNeeds = BelongingsNeeds & {
       readonly forget: (name: string) => Promise<void>;
     };
     readonly logins: Pick<ServerLogins, 'remove'>;
+    /** The upgrades that can be rolled back, by server. */
+    readonly rollbacks: Pick<Table, 'remove'>;
   };
   /** Drops the pinned definitions of a server. Absent: nothing is pinned. */
   readonly pinning?: { readonly forget: (name: string) => void };
@@ -80,6 +83,7 @@ export async function removeServer(
     }
   await needs.configFile.remove(name);
   await needs.stored?.listings.forget(name);
+  await needs.stored?.rollbacks.remove(name);
   needs.pinning?.forget(name);
   const login = await removeLogin(name, needs);
   const gone = await belongings?.discard(own);

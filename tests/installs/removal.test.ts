@@ -57,6 +57,7 @@ async function removal(
             return await login();
           },
         },
+        rollbacks: { remove: async name => void steps.push(`forget upgrades of ${name}`) },
       },
       pinning: { forget: name => void steps.push(`unpin ${name}`) },
       servers: { all: [], find: () => undefined },
@@ -67,10 +68,10 @@ async function removal(
 
 const entry = { kind: 'entry', name: 'one' };
 
-test('without purge only the entry is removed, with its stored listing', async () => {
+test('without purge only the entry is removed, with its stored listing and upgrades', async () => {
   assert.deepEqual(await removal(false), {
     outcome: { name: 'one', removed: [entry], left: [] },
-    steps: ['remove one', 'forget one', 'unpin one', 'log out one'],
+    steps: ['remove one', 'forget one', 'forget upgrades of one', 'unpin one', 'log out one'],
   });
 });
 
@@ -88,7 +89,7 @@ test('the login is removed after the entry, and one that cannot be removed is le
       removed: [entry, { kind: 'login', name: 'one', revoked: true }],
       left: [],
     },
-    steps: ['remove one', 'forget one', 'unpin one', 'log out one'],
+    steps: ['remove one', 'forget one', 'forget upgrades of one', 'unpin one', 'log out one'],
   });
   const { outcome } = await removal(false, {}, [], async () => {
     throw new Error('the keychain is locked');
@@ -104,7 +105,14 @@ test('with purge the entry is removed first, and shared objects are left', async
       removed: [entry, volume],
       left: [{ ...image, why: 'the server two has it too' }],
     },
-    steps: ['remove one', 'forget one', 'unpin one', 'log out one', 'discard data'],
+    steps: [
+      'remove one',
+      'forget one',
+      'forget upgrades of one',
+      'unpin one',
+      'log out one',
+      'discard data',
+    ],
   });
 });
 
@@ -132,7 +140,7 @@ test.for(['belongings', 'candidates'] as const)(
         removed: [entry],
         left: [{ kind: 'image and volumes', name: 'one', why: 'the engine is away' }],
       },
-      steps: ['remove one', 'forget one', 'unpin one', 'log out one'],
+      steps: ['remove one', 'forget one', 'forget upgrades of one', 'unpin one', 'log out one'],
     });
   },
 );
