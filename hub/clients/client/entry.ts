@@ -51,7 +51,7 @@ export function readClientEntry(entry: unknown, client: ClientName) {
       scopes: login['scopes'] ?? login['scope'] ?? (isCodex ? entry['scopes'] : undefined),
     }),
     /** The only tools that the client uses; undefined if it uses all. */
-    allowedTools: isCodex ? listOf(entry['enabled_tools']) : undefined,
+    allowedTools: isCodex ? listOf(entry['enabled_tools']) : toolsOf(entry['tools']),
     deniedTools: listOf(isCodex ? entry['disabled_tools'] : entry['disabledTools']) ?? [],
     timeoutSeconds: timeoutOf(entry, client),
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
@@ -75,13 +75,20 @@ export const endsInSse = (url: string): boolean => /\/sse\/*$/.test(URL.parse(ur
 /** Maximum of `timeout` in the hub's config, in seconds. */
 const maxTimeoutSeconds = 86_400;
 
-const knownTypes = new Set(['stdio', 'http', 'sse', 'streamable-http', 'streamableHttp']);
+/** Values of `type`. GitHub Copilot writes `local` for stdio. */
+const knownTypes = new Set(['stdio', 'local', 'http', 'sse', 'streamable-http', 'streamableHttp']);
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Returns the texts in a list; undefined if the value is not a list. */
 const listOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.flatMap(item => textOf(item) ?? []) : undefined;
+
+/** Returns the only tools that GitHub Copilot uses; undefined for all of them, which it writes as `*`. */
+function toolsOf(value: unknown): readonly string[] | undefined {
+  const names = listOf(value);
+  return names?.includes('*') === true ? undefined : names;
+}
 
 /** Returns the time that a call may take, in seconds; undefined if the entry does not set it. */
 function timeoutOf(entry: Readonly<Record<string, unknown>>, client: ClientName) {

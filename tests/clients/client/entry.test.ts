@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { hubText } from '../../../hub/clients/client/entry.ts';
+import { hubText, readClientEntry } from '../../../hub/clients/client/entry.ts';
 
 const folders = { home: '/home/ada', folder: '/work/$x' };
 
@@ -50,3 +50,15 @@ test.for([
     assert.deepEqual(hubText(text, client, folders), { text: expected, isLiteral });
   },
 );
+
+test.for([
+  [
+    ['echo', 'add'],
+    ['echo', 'add'],
+  ],
+  [['*'], undefined],
+  [undefined, undefined],
+] as const)('an entry of GitHub Copilot with the tools %j allows %j', ([tools, expected]) => {
+  const entry = readClientEntry({ type: 'local', command: 'npx', tools }, 'claude-code');
+  assert.deepEqual('why' in entry ? entry : entry.allowedTools, expected);
+});
