@@ -8,12 +8,12 @@ import {
   findUserFolders,
   isContainer,
   mergeEnvironment,
-  readBytes,
   utf16Fault,
   withLayout,
   writeFirstConfig,
 } from '#config';
-import { HubError, type Log, errorCodeOf, messageOf } from '#core';
+import { HubError, type Log, errorCodeOf, messageOf, systemClock } from '#core';
+import { readDotenvFile } from './dotenv-file.ts';
 
 type HubPathsOptions = {
   readonly env: NodeJS.ProcessEnv;
@@ -169,9 +169,9 @@ const passedOverBy = (file: string, used: string) =>
 
 const empty = Buffer.alloc(0);
 
-/** Reads a file; no bytes if it does not exist. */
+/** Reads a `.env`; no bytes if it does not exist. */
 async function readIfExists(file: string, shown: string): Promise<Buffer> {
-  return await readBytes(file).catch((error: unknown) => {
+  return await readDotenvFile(file, systemClock).catch((error: unknown) => {
     if (errorCodeOf(error) === 'ENOENT') return empty;
     const why =
       errorCodeOf(error) === undefined

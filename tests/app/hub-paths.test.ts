@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { readSettings } from '#config';
@@ -59,18 +58,6 @@ test('a .env with a byte order mark is read whole, and one in UTF-16 or Latin-1 
   await assert.rejects(async () => await (await at.pathsIn('marked', 'own')).readEnvironment(), {
     code: 'HUB_CONFIG_INVALID',
     message: /^\.env: it is not UTF-8, but Latin-1.* Save it as UTF-8$/,
-  });
-});
-
-test('a .env that is a pipe is refused, and is not waited for', async () => {
-  await using at = await machine();
-  const { folder, data } = await at.runIn('piped');
-  await data[Symbol.asyncDispose]();
-  await rm(join(folder, '.env'));
-  execFileSync('mkfifo', [join(folder, '.env')]);
-  await assert.rejects(async () => await (await at.pathsIn('piped', 'own')).readEnvironment(), {
-    code: 'HUB_CONFIG_INVALID',
-    message: '.env: it is a pipe or a device. Use a regular file',
   });
 });
 
