@@ -230,9 +230,15 @@ const synonyms: ReadonlyMap<string, number> = new Map(
 `).flatMap((set, number) => set.map(word => [word, number] as const)),
 );
 
+/** For each word, the groups of synonyms and contrasts that have it. */
+const groupsOf = Map.groupBy(
+  [synonyms, ...contrasts].flatMap(group => [...group.keys()].map(word => ({ word, group }))),
+  ({ word }) => word,
+);
+
 /** True if two words mean the same: they are in one group of synonyms, or on one side of a contrast. */
 export const areSynonyms = (a: string, b: string): boolean =>
-  [synonyms, ...contrasts].some(group => group.has(a) && group.get(a) === group.get(b));
+  groupsOf.get(a)?.some(({ group }) => group.get(a) === group.get(b)) ?? false;
 
 /**
  * Normalized spelling of each name of a language, tool, service or system, by its spellings in lower case. Everyday

@@ -1,7 +1,7 @@
 import { frame } from '../frame.ts';
 import { beginsAsAnswer, isWrittenCode, whyAnswer } from './request-form.ts';
 import { isChatter, isRefusal } from './chatter.ts';
-import { lostDetails, lostWords } from './kept-details.ts';
+import { lostDetails, lostWords, maxListed } from './kept-details.ts';
 import { clearLanguage, otherLanguage } from './language.ts';
 import { changedNegation } from './negation.ts';
 import { bounded, longRuns, proseOf } from './text.ts';
@@ -87,7 +87,8 @@ function named(texts: readonly string[]): string {
     .map(text => (text.length > maxNamedLength ? `${text.slice(0, maxNamedLength)}…` : text))
     .map(text => text.replaceAll(/\s+/g, ' '));
   const more = texts.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const count = texts.length < maxListed ? more : 'many';
+  return shown.join(', ') + (more > 0 ? ` and ${count} more` : '');
 }
 
 /** True if the language of the texts is one whose verbs are known, or if they are ASCII and may be short English. */

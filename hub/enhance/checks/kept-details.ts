@@ -4,17 +4,21 @@ import * as words from '../words.ts';
 import { isVerb, openersOf } from './request-form.ts';
 import {
   unspaced,
+  alikeTo,
   contentWords,
-  isAlike,
   lowerWords,
   proseOf,
   sentencesOf,
   straightQuotes,
 } from './text.ts';
 
+/** Maximum number of lost details of a kind that are listed, because the search for each takes time. */
+export const maxListed = 100;
+
 /**
  * Returns the parts of a prompt that a result lacks, as written: code, URLs, paths, quotations, identifiers, numbers
- * with their units, names, "only", tags and placeholders. `language`: language of the prompt, if known.
+ * with their units, names, "only", tags and placeholders; at most 100 of a kind. `language`: language of the prompt, if
+ * known.
  */
 export function lostDetails(
   prompt: string,
@@ -22,24 +26,53 @@ export function lostDetails(
   language: string | undefined,
 ): readonly string[] {
   const [from, to] = [prepared(prompt, language), prepared(result, language)];
-  const has = holder(to);
-  const found = [...new Set(lowerWords(to))];
-  const blocks = [...blocksOf(to), to];
+  const found = new Set(lowerWords(to));
+  const all = [...found];
+  const [blocks, kept] = [blocksOf(to), detailsOf(to)];
+  const [keptBlocks, keptTexts, keptLiterals] = [
+    new Set(blocks),
+    new Set(kept.map(keyOf)),
+    new Set(literals(to)),
+  ];
+  const isIn = finder(to);
+  const has = holder(to, isIn);
+  const details = detailsOf(from.replaceAll(mailAddress, ' '));
   const lost = [
-    ...blocksOf(from).filter(code => !blocks.some(block => block.includes(code))),
-    ...detailsOf(from.replaceAll(mailAddress, ' '))
-      .filter(detail => !has(detail))
-      .map(({ text }) => text),
-    ...sharedNumbers(from, to),
-    ...literals(from).filter(text => !isIn(text, to)),
-    ...datesIn(from).filter(word => !found.some(other => isAlike(word, other))),
-    ...properNames(from, language).filter(name => !hasName(name, found)),
+    ...missing(
+      blocksOf(from),
+      code =>
+        keptBlocks.has(code) || to.includes(code) || blocks.some(block => block.includes(code)),
+    ),
+    ...missing(
+      new Map(details.map(detail => [keyOf(detail), detail])).values(),
+      detail => (isQuoted(detail) && keptTexts.has(keyOf(detail))) || has(detail),
+    ).map(({ text }) => text),
+    ...sharedNumbers(from, kept),
+    ...missing(literals(from), text => keptLiterals.has(text) || isIn(text)),
+    ...missing(datesIn(from), alikeTo(all)),
+    ...missing(
+      properNames(from, language),
+      name => found.has(name.toLowerCase()) || hasName(name, all),
+    ),
     ...(limiting.test(to) ? [] : (proseOf(from).match(limits) ?? [])),
   ];
   // "Why does your laptop ..." addresses the user, whose prompt was about "my laptop".
   const isTurned = own.test(prompt) && !own.test(result) && /\byours?\b/i.test(result);
   return [...new Set(isTurned ? [...lost, 'my'] : lost)];
 }
+
+/** Returns the first items that a text lacks, at most 100. */
+function missing<T>(items: Iterable<T>, has: (item: T) => boolean): readonly T[] {
+  const found: T[] = [];
+  for (const item of new Set(items)) {
+    if (found.length === maxListed) break;
+    if (!has(item)) found.push(item);
+  }
+  return found;
+}
+
+const keyOf = ({ kind, text }: Detail) => `${kind} ${text}`;
+const isQuoted = ({ kind }: Detail) => kind === 'quote' || kind === 'code';
 
 const limits =
   /(?<!\b(?:not|if|nicht|non) )(?<![-\p{L}])(?:only|nur|seulement|uniquement|sólo|solamente|únicamente)(?![-\p{L}])/iu;
@@ -79,8 +112,8 @@ export function lostWords(prompt: string, result: string): readonly string[] {
   const wanted = [...new Set(sentencesOf(proseOf(prompt)).flatMap(nounsIn))].filter(
     word => !unspaced.test(word) && !numerals.has(word),
   );
-  const found = [...new Set(lowerWords(straightQuotes(result)))];
-  const lost = wanted.filter(word => !found.some(other => isAlike(word, other)));
+  const isFound = alikeTo(lowerWords(straightQuotes(result)));
+  const lost = wanted.filter(word => !isFound(word));
   const share = result.length < 1.3 * prompt.length ? maxLostIfShort : maxLost;
   const topics = [...proseOf(prompt).toLowerCase().matchAll(topic)].map(([, word = '']) => word);
   const isMuch = lost.length > wanted.length * share;
@@ -117,24 +150,31 @@ function prepared(text: string, language: string | undefined): string {
 }
 
 /** Returns a function that checks whether a text contains a detail of another text. */
-function holder(text: string) {
+function holder(text: string, isIn: (wanted: string) => boolean) {
   // A detail also counts if it stands in quotes or backticks.
   const bare = detailsOf(text.replaceAll(/[`"]/g, ' '));
   const textsOf = (kind: Detail['kind']) =>
     bare.filter(detail => detail.kind === kind).map(detail => detail.text);
   const names = new Set(textsOf('name'));
-  const numbers = textsOf('number').map(amountOf);
+  const amounts = textsOf('number').map(amountOf);
+  const values = new Set(amounts.map(({ value }) => value));
+  const valuesWithUnit = new Set(amounts.map(({ value, unit }) => `${value} ${unit}`));
   const blank = collapsed(text);
-  const found = [...new Set(lowerWords(text))];
+  const isFound = alikeTo(lowerWords(text));
   return ({ kind, text: wanted }: Detail): boolean => {
     if (kind === 'negation') return true;
     if (kind === 'name') return names.has(wanted);
-    if (kind === 'number') return numbers.some(isAmount(amountOf(wanted))) || isOne(wanted, text);
+    if (kind === 'number') {
+      const { value, unit } = amountOf(wanted);
+      // A number without a unit may have got one.
+      const isKept = unit === '' ? values.has(value) : valuesWithUnit.has(`${value} ${unit}`);
+      return isKept || isOne(wanted, text);
+    }
     if (kind === 'quote')
       return blank.includes(collapsed(wanted.slice(1, -1)).replace(/[.,]$/, ''));
     if (kind === 'code') return wanted.includes('\n') || blank.includes(collapsed(wanted));
     if (abbreviations.has(wanted.toLowerCase())) return true;
-    return isIn(wanted, text) || (isLoose(wanted) && partsAreIn(wanted, found));
+    return isIn(wanted) || (isLoose(wanted) && partsOf(wanted).every(isFound));
   };
 }
 
@@ -142,16 +182,16 @@ const collapsed = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 const abbreviations = words.wordSet('e.g i.e z.b d.h u.a p.ex p.m a.m w/o n/a');
 
 /** Returns numbers that count several things, as in "3 tests in 3 lines", and that the result has fewer times. */
-function sharedNumbers(prompt: string, result: string): readonly string[] {
+function sharedNumbers(prompt: string, kept: readonly Detail[]): readonly string[] {
   const counted = Map.groupBy(
     prompt.matchAll(/(?<![\w.,:/-])(\d+)\s+(\p{L}{3,})/gu),
     ([, number = '']) => number,
   );
-  const values = detailsOf(result).map(({ text }) => amountOf(text).value);
+  const values = Map.groupBy(kept, ({ text }) => amountOf(text).value);
   return [...counted].flatMap(([number, found]) => {
     const things = new Map(found.map(([text, , thing = '']) => [thing.toLowerCase(), text]));
-    const kept = values.filter(value => value === number).length;
-    return things.size > kept && kept > 0 ? [...things.values()].slice(kept) : [];
+    const times = values.get(number)?.length ?? 0;
+    return things.size > times && times > 0 ? [...things.values()].slice(times) : [];
   });
 }
 
@@ -162,12 +202,6 @@ function amountOf(text: string): Amount {
     /^([$€]?)(v?\d+(?:[.,:]\d+)*)-?(\p{L}*|%)/u.exec(text) ?? [];
   return { value, unit: units.get(sign) ?? units.get(unit) ?? unit.toLowerCase() };
 }
-
-/** True if two amounts are equal. If the first has no unit, the second may have one. */
-const isAmount =
-  ({ value, unit }: Amount) =>
-  (other: Amount) =>
-    other.value === value && (unit === '' || other.unit === unit);
 
 const isOne = (wanted: string, text: string) =>
   wanted === '1' && /(?<!\p{L})(?:one|an?|single|eine?[nrms]?|une?|un[oa]?)(?!\p{L})/iu.test(text);
@@ -183,9 +217,20 @@ const blocksOf = (text: string): readonly string[] =>
       .trim();
   });
 
+const closing = /[)\]}>.,;:!?'"*]+$/;
+
+/** Returns a function that checks whether a text contains another one that is not part of a longer word or path. */
+function finder(text: string) {
+  const runs = text.split(/\s+/);
+  const alone = new Set([...runs, ...runs.map(run => run.replace(closing, ''))]);
+  return (wanted: string): boolean => {
+    const bare = wanted.replace(closing, '') || wanted;
+    return alone.has(bare) || isWithin(bare, text);
+  };
+}
+
 /** True if a text contains another one that is not part of a longer word, path or identifier. */
-function isIn(wanted: string, text: string): boolean {
-  const bare = wanted.replace(/[)\]}>.,;:!?'"*]+$/, '') || wanted;
+function isWithin(bare: string, text: string): boolean {
   const before = /^[\p{L}_]/u.test(bare) ? /[\p{L}_$/\\.@-]$/u : /[\p{L}\p{N}_]$/u;
   const after = bare.includes('/')
     ? /^(?:[\p{L}\p{N}_]|[./\\?=&@:#-][\p{L}\p{N}_])/u
@@ -202,10 +247,7 @@ function isIn(wanted: string, text: string): boolean {
 const isLoose = (text: string) =>
   /^\p{L}+\/\p{L}+$/u.test(text) || /^\p{Ll}{2,}\.\p{Lu}\p{Ll}+$/u.test(text);
 
-const partsAreIn = (wanted: string, found: readonly string[]) =>
-  lowerWords(wanted.replaceAll(/[/.]/g, ' ')).every(part =>
-    found.some(word => isAlike(part, word)),
-  );
+const partsOf = (wanted: string) => lowerWords(wanted.replaceAll(/[/.]/g, ' '));
 
 const mailAddress = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const literal =

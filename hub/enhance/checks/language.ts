@@ -1,5 +1,5 @@
 import { countSmallWords } from '../words.ts';
-import { isAlike, lowerWords, proseOf } from './text.ts';
+import { alikeTo, lowerWords, proseOf } from './text.ts';
 
 const scripts = ['Latin', 'Cyrillic', 'Greek', 'Arabic', 'Hebrew', 'Devanagari', 'Thai', 'Hangul'];
 const patterns = [
@@ -46,7 +46,6 @@ export function otherLanguage(prompt: string, result: string): string | undefine
   const words = lowerWords(from.slice(0, maxLength)).filter(word => word.length > 2);
   const foreign = words.filter(word => /[^\p{ASCII}']/u.test(word));
   if (words.length < 4 || foreign.length < 2) return undefined;
-  const found = [...new Set(lowerWords(to))];
-  const kept = words.filter(word => found.some(other => isAlike(word, other)));
+  const kept = words.filter(alikeTo(lowerWords(to)));
   return kept.length < words.length / 4 ? `it wrote in another language (${other})` : undefined;
 }

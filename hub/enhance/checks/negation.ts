@@ -1,5 +1,5 @@
 import { negators, requests, wordSet } from '../words.ts';
-import { contentWords, isAlike, lowerWords, proseOf } from './text.ts';
+import { alikeTo, contentWords, lowerWords, proseOf } from './text.ts';
 
 /** The words that a negation refers to. */
 type Scope = readonly string[];
@@ -53,9 +53,6 @@ const clausesOf = (text: string) =>
 const isHard = (word: string) => negators.has(word) || word.endsWith("n't");
 const isAny = (word: string) => isHard(word) || softNegators.has(word);
 
-const overlap = (some: Scope, others: Scope) =>
-  some.find(word => others.some(other => isAlike(word, other)));
-
 /** Returns how the negations of a result differ from those of its prompt; undefined if they do not. */
 export function changedNegation(prompt: string, result: string): string | undefined {
   const asked = scopesIn(prompt, isHard);
@@ -65,25 +62,25 @@ export function changedNegation(prompt: string, result: string): string | undefi
   const hard = scopesIn(result, isHard);
   if (asked.scopes.length > maxScopes)
     return written.scopes.length < asked.scopes.length ? 'it lost some negations' : undefined;
+  const isNear = alikeTo(written.scopes.flatMap(({ near }) => near));
+  const isPlain = alikeTo(written.plain);
   for (const { word, scope } of asked.scopes) {
     if (scope.length === 0) continue;
-    const isKept = written.scopes.some(({ near }) => overlap(scope, near) !== undefined);
+    const isKept = scope.some(isNear);
     const isElsewhere =
-      written.scopes.length >= asked.scopes.length &&
-      overlap(scope.slice(0, 2), written.plain) === undefined;
+      written.scopes.length >= asked.scopes.length && !scope.slice(0, 2).some(isPlain);
     if (!isKept && !isElsewhere)
       return `it lost "${word}", which is about "${scope.slice(0, 3).join(' ')}"`;
   }
-  const negated = softly.scopes.flatMap(({ near }) => near);
+  const wasPlain = alikeTo(softly.plain);
+  const wasNegated = alikeTo(softly.scopes.flatMap(({ near }) => near));
+  const isStillPlain = alikeTo(hard.plain);
   for (const { scope } of hard.scopes.slice(0, maxScopes)) {
     const [word] = scope
       .slice(0, 2)
       .filter(
         found =>
-          !requests.has(found) &&
-          overlap([found], softly.plain) !== undefined &&
-          overlap([found], negated) === undefined &&
-          overlap([found], hard.plain) === undefined,
+          !requests.has(found) && wasPlain(found) && !wasNegated(found) && !isStillPlain(found),
       );
     if (word !== undefined) return `it negates "${word}", which the prompt does not`;
   }

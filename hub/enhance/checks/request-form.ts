@@ -1,6 +1,6 @@
 import { withoutFiller } from '../canonical-text.ts';
 import * as words from '../words.ts';
-import { contentWords, isAlike, lowerWords, proseOf, sentencesOf } from './text.ts';
+import { alikeTo, contentWords, lowerWords, proseOf, sentencesOf } from './text.ts';
 
 /** Returns true for verbs that ask for information, by their stems. A question may be rewritten as such a request. */
 const informing =
@@ -139,7 +139,8 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   const form = formOf(prompt);
   const all = sentencesOf(proseOf(result));
   const opening = all.slice(0, maxOpening);
-  const isAbout = (sentence: string) => isStatementAbout(sentence, prompt, wanted);
+  const isKnown = alikeTo(wanted);
+  const isAbout = (sentence: string) => isStatementAbout(sentence, prompt, isKnown);
   if (form === 'inquiry') {
     if (!opening.some(isInquiry)) return 'it answered the question';
     const isAnswer =
@@ -188,9 +189,8 @@ function isMethod(prompt: string, sentence: string): boolean {
   const [, means = ''] = instrument.exec(sentence) ?? [];
   // "Describe how to describe a role" is still a question.
   const rest = sentence.slice(verb.length);
-  const known = lowerWords(prompt);
-  const isNew = (word: string) =>
-    !words.small.has(word) && !known.some(other => isAlike(word, other));
+  const isKnown = alikeTo(lowerWords(prompt));
+  const isNew = (word: string) => !words.small.has(word) && !isKnown(word);
   const isCode = /^\s*`/.test(means) && !prompt.includes('`');
   return !aboutMethods.test(rest) && (isCode || lowerWords(means).some(isNew));
 }
@@ -201,13 +201,16 @@ const says = new RegExp(`\\b(?:${verbs})\\b`, 'i');
 const statement = new RegExp(`^(.{2,80}?)\\b(?:${verbs})\\b(.*)$`, 'is');
 
 /** True if a sentence states something about the prompt: "The capital of Australia is Canberra." or "It is 29." */
-function isStatementAbout(sentence: string, prompt: string, wanted: readonly string[]): boolean {
+function isStatementAbout(
+  sentence: string,
+  prompt: string,
+  isKnown: (word: string) => boolean,
+): boolean {
   if (isInquiry(sentence) || isRequest(sentence)) return false;
   const [subject, rest] = statement.exec(sentence)?.slice(1) ?? [];
   if (subject === undefined || rest === undefined) return false;
   const numbers = rest.match(/\d+/g) ?? [];
   if (numbers.some(number => !prompt.includes(number))) return true;
-  const isKnown = (word: string) => wanted.some(other => isAlike(word, other));
   return contentWords(subject).some(isKnown) && contentWords(rest).some(word => !isKnown(word));
 }
 
@@ -215,12 +218,15 @@ const codeInfo = /^(?:json|ya?ml|markdown|md|te?xt|csv|xml|toml)?$/i;
 const codeStart =
   /^(?:(?:import|def|function|const|let|var|class|public|package|func|fn|#include|from) .*[\w({;:]$|<!doctype|<html|#!\/|select\b[^\n]*\bfrom\b)/im;
 
+const codeBlock = /```([\w+-]*)[^\n]*\n([\s\S]*?)```/g;
+
 /** True if a result has code that its prompt does not have: it answers a request for code. */
 export function isWrittenCode(prompt: string, result: string): boolean {
-  const blocks = [...result.matchAll(/```([\w+-]*)[^\n]*\n([\s\S]*?)```/g)];
-  const added = blocks.some(
+  const given = new Set(Array.from(prompt.matchAll(codeBlock), ([, , code = '']) => code.trim()));
+  const isGiven = (code: string) => given.has(code) || prompt.includes(code);
+  const added = [...result.matchAll(codeBlock)].some(
     ([, info = '', code = '']) =>
-      !prompt.includes(code.trim()) && (!codeInfo.test(info) || codeStart.test(code)),
+      (!codeInfo.test(info) || codeStart.test(code)) && !isGiven(code.trim()),
   );
   return (
     added || (codeStart.test(result.slice(0, 200).split('\n')[0] ?? '') && !codeStart.test(prompt))

@@ -81,13 +81,24 @@ const stemOf = (word: string): string =>
     .replace(/'s$/, '')
     .replace(/(?<=..)(?:ings?|ed|es|ern|en|er|s|e|n|ez|ées?|és?)$/u, '');
 
-/** True if two words are likely forms of one word, or synonyms. */
-export function isAlike(a: string, b: string): boolean {
-  const [left, right] = [stemOf(a), stemOf(b)];
+/** Returns a function that returns true for words that are likely forms or synonyms of one of the given words. */
+export function alikeTo(given: readonly string[]): (word: string) => boolean {
+  const known = new Set(given);
+  const others = Array.from(known, other => [other, stemOf(other)] as const);
+  return word => {
+    if (known.has(word)) return true;
+    const stem = stemOf(word);
+    return others.some(
+      ([other, otherStem]) => isSameStem(stem, otherStem) || words.areSynonyms(word, other),
+    );
+  };
+}
+
+function isSameStem(left: string, right: string): boolean {
   const [short, long] = left.length < right.length ? [left, right] : [right, left];
   const same = words.commonLength(short, long);
   if (same === long.length || same >= 5) return true;
   if (same >= 3 && same === short.length && long.length - same <= 3) return true;
   // Compounds: "word" is a part of "bareword".
-  return (short.length >= 4 && long.includes(short)) || words.areSynonyms(a, b);
+  return short.length >= 4 && long.includes(short);
 }

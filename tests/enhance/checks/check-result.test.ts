@@ -83,3 +83,25 @@ test.each([
   checkResult(times(given + more, 45_000), prompt, rule);
   assert.ok(cpuMs() < 3_000);
 });
+
+/** Returns 24,000 characters of texts that differ: `text` for each number, whose digits become letters. */
+function distinct(text: (word: string, at: number) => string): string {
+  const wordOf = (at: number) =>
+    String((at * 7_919) % 100_003).replaceAll(/\d/g, digit => 'bdfgaeoukm'.charAt(Number(digit)));
+  const texts = Array.from({ length: 6_000 }, (_, at) => text(wordOf(at), at));
+  return texts.join(' ').slice(0, 24_000);
+}
+
+test.each([
+  ['dates', distinct(word => `monday ${word}`), distinct(word => `z${word}`)],
+  ['pairs', distinct(word => `${word}/${word}x`), distinct(word => `z${word}`)],
+  [
+    'words around negations',
+    distinct((word, at) => (at < 600 && at % 12 === 0 ? 'not' : word + (at % 12 < 11 ? '' : '.'))),
+    distinct((word, at) => (at % 12 === 0 ? 'not' : `z${word}${at % 12 < 11 ? '' : '.'}`)),
+  ],
+])('24,000 characters of distinct %s are compared at once', (_what, given, text) => {
+  const cpuMs = startCpuTimer();
+  checkResult(`Please explain the following. ${text}`, `Explain this: ${given}`, rule);
+  assert.ok(cpuMs() < 1_000);
+});
