@@ -9,9 +9,16 @@ export type Ignore = {
 };
 
 type Rule = {
-  readonly parts: readonly string[];
-  readonly steps: readonly Step[];
+  /** Patterns of the names in a path; `**` stands for any number of folders. */
+  readonly parts: readonly (Pattern | '**')[];
+  readonly whole: Pattern;
   readonly isException: boolean;
+};
+
+type Pattern = {
+  readonly steps: readonly Step[];
+  /** A text that each match contains, which is found faster than a match. */
+  readonly literal: string;
 };
 
 /**
@@ -19,6 +26,8 @@ type Rule = {
  * this step.
  */
 type Step = {
+  /** The only character that leads to the next step, if there is only one. */
+  readonly character?: string;
   readonly takes?: (character: string) => boolean;
   readonly repeats?: (character: string) => boolean;
   /** True if the step matches an empty text too; `before`: only as long as it has matched no character. */
@@ -35,8 +44,8 @@ export function createIgnore(lines: readonly string[]): Ignore {
   const exceptions = rules.filter(({ isException }) => isException);
   function ignores(path: string): boolean {
     let isIgnored = false;
-    for (const { steps, isException } of rules)
-      if (isIgnored === isException && matches(steps, path)) isIgnored = !isException;
+    for (const { whole, isException } of rules)
+      if (isIgnored === isException && matches(whole, path)) isIgnored = !isException;
     return isIgnored;
   }
   return {
@@ -46,11 +55,11 @@ export function createIgnore(lines: readonly string[]): Ignore {
 }
 
 /** True if a path below the folder may match the pattern. */
-function leadsBelow(parts: readonly string[], folder: readonly string[]): boolean {
+function leadsBelow(parts: Rule['parts'], folder: readonly string[]): boolean {
   for (const [index, name] of folder.entries()) {
     const part = parts[index];
     if (part === '**') return true;
-    if (part === undefined || !matches(stepsOfPart(part), name)) return false;
+    if (part === undefined || !matches(part, name)) return false;
   }
   return parts.length > folder.length;
 }
@@ -67,18 +76,33 @@ function ruleOf(line: string): readonly Rule[] {
     // Repetitions of `**` match the same, and each one would take time at each character of a path.
     .filter((part, at, all) => part !== '**' || all[at - 1] !== '**');
   if (parts.length === 0) return [];
-  return [{ parts, steps: stepsOf(parts), isException }];
+  return [
+    {
+      parts: parts.map(part => (part === '**' ? part : patternOf(stepsOfPart(part)))),
+      whole: patternOf(stepsOf(parts)),
+      isException,
+    },
+  ];
+}
+
+function patternOf(steps: readonly Step[]): Pattern {
+  const runs = steps
+    .map(({ character }) => character ?? '\0')
+    .join('')
+    .split('\0');
+  return { steps, literal: runs.reduce((one, other) => (other.length > one.length ? other : one)) };
 }
 
 const any = () => true;
 const isSlash = (character: string) => character === '/';
 const isOther = (character: string) => character !== '/';
+const slash: Step = { character: '/', takes: isSlash };
 
 /** Converts the parts of a pattern to steps. `**` stands for any number of folders. */
 const stepsOf = (parts: readonly string[]): readonly Step[] =>
   parts.flatMap((part, index): readonly Step[] => {
     const isLast = index === parts.length - 1;
-    if (part !== '**') return [...stepsOfPart(part), ...(isLast ? [] : [{ takes: isSlash }])];
+    if (part !== '**') return [...stepsOfPart(part), ...(isLast ? [] : [slash])];
     return isLast
       ? [{ takes: any }, { repeats: any, isOptional: true }]
       : [{ repeats: any, takes: isSlash, isOptional: 'before' }];
@@ -95,7 +119,7 @@ const stepsOfPart = (part: string): readonly Step[] =>
         return { takes: character => pattern.test(character) };
       }
       const wanted = token.length === 2 && token.startsWith('\\') ? token.slice(1) : token;
-      return { takes: character => character === wanted };
+      return { character: wanted, takes: character => character === wanted };
     },
   );
 
@@ -120,29 +144,30 @@ function classOf(token: string): RegExp {
  * True if a path or a folder above it matches. All alternatives are followed at once, so the time grows with the
  * product of the lengths, whatever the pattern.
  */
-function matches(steps: readonly Step[], path: string): boolean {
-  let reached = enter(steps, 0, []);
+function matches({ steps, literal }: Pattern, path: string): boolean {
+  if (!path.includes(literal)) return false;
+  let reached = new Set<number>();
+  enter(steps, 0, reached);
   for (const character of path) {
-    if (character === '/' && reached.includes(steps.length)) return true;
-    const next: number[] = [];
+    if (character === '/' && reached.has(steps.length)) return true;
+    const next = new Set<number>();
     for (const at of reached) {
       const { takes, repeats, isOptional } = steps[at] ?? {};
       if (takes?.(character)) enter(steps, at + 1, next);
       if (!repeats?.(character)) continue;
       if (isOptional !== 'before') enter(steps, at, next);
-      else if (!next.includes(at)) next.push(at);
+      else next.add(at);
     }
-    if (next.length === 0) return false;
+    if (next.size === 0) return false;
     reached = next;
   }
-  return reached.includes(steps.length);
+  return reached.has(steps.length);
 }
 
 /** Adds a step to the reached ones, with the steps after it that may match an empty text. */
-function enter(steps: readonly Step[], from: number, reached: number[]): readonly number[] {
-  for (let at = from; !reached.includes(at); at++) {
-    reached.push(at);
+function enter(steps: readonly Step[], from: number, reached: Set<number>): void {
+  for (let at = from; !reached.has(at); at++) {
+    reached.add(at);
     if (!steps[at]?.isOptional) break;
   }
-  return reached;
 }

@@ -60,11 +60,32 @@ test.each([
   ['**a'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
   ['*'.repeat(20_000) + 'b', 'a/'.repeat(500) + 'c'],
   ['**/'.repeat(7_000) + 'b', 'a/'.repeat(500) + 'c'],
+  ['**a'.repeat(20_000) + 'c', `${'a'.repeat(250)}/`.repeat(16) + 'c'],
 ])('the time of a match does not grow with the number of possible matches: %#', (pattern, path) => {
   const { ignores, mayExceptBelow } = createIgnore(['*', `!${pattern}`]);
   const cpuMs = startCpuTimer();
   assert.equal(ignores(path), true);
   mayExceptBelow(path);
+  assert.ok(cpuMs() < 3_000);
+});
+
+test('8,000 rules take little time for a file that contains none of their names', () => {
+  const { ignores } = createIgnore(Array.from({ length: 8_000 }, (_, at) => `**/x${at}`));
+  const cpuMs = startCpuTimer();
+  for (let at = 0; at < 1_000; at++) assert.equal(ignores(`src/folder/file-number-${at}`), false);
+  assert.ok(cpuMs() < 3_000);
+});
+
+test('a character class has at most 1,000 characters, and is text above that', () => {
+  const allows = (length: number) => createIgnore([`[${'b'.repeat(length)}]`]).ignores;
+  assert.equal(allows(1_000)('b'), true);
+  assert.equal(allows(1_001)('b'), false);
+  assert.equal(allows(1_001)(`[${'b'.repeat(1_001)}]`), true);
+});
+
+test('the time to read brackets without an end does not grow with their square', () => {
+  const cpuMs = startCpuTimer();
+  createIgnore(['['.repeat(64_000)]);
   assert.ok(cpuMs() < 3_000);
 });
 
