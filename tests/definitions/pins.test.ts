@@ -156,6 +156,27 @@ test('a suspicious definition is logged once, with invisible characters as codes
   );
 });
 
+test('after a long search for suspicious definitions, the next waits twenty times as long', async () => {
+  await using scene = await openTestPins([[calc, { add: 'Adds.' }]]);
+  let searches = 0;
+  const server = scene.server('calc');
+  Object.defineProperty(server, 'running', {
+    get() {
+      searches++;
+      scene.clock.advance(500);
+      return undefined;
+    },
+  });
+  scene.say('calc', { add: 'Adds two.' });
+  scene.clock.advance(1_000);
+  assert.equal(searches, 1);
+  scene.say('calc', { add: 'Adds three.' });
+  scene.clock.advance(9_999);
+  assert.equal(searches, 1);
+  scene.clock.advance(1);
+  assert.equal(searches, 2);
+});
+
 test('the description of a server that is about to be added has its suspicious definitions', async () => {
   await using scene = await openTestPins([[notes, { notes_upload: 'Uploads.' }]]);
   const offer = {
