@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
 import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#jsonrpc';
 import { hubsOf, legacyTool, withHubs } from '#mcp';
@@ -84,6 +85,8 @@ const maxItemsOf = (kind: ListKind) => (kind === 'template' ? maxTemplates : max
 const maxPages = 1_000;
 /** Size of responses, in bytes, after which no further page of a list is requested. */
 const maxBytes = 64 * 2 ** 20;
+/** Size of items, in bytes, after which their reading yields to the event loop. */
+const bytesPerTurn = 256 * 1024;
 
 /** Dependencies and settings for reading lists. */
 export type ListReader = {
@@ -116,7 +119,7 @@ export async function readList(kind: ListKind, reader: ListReader): Promise<Read
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
     const answer = await asking.request(method, cursor === undefined ? {} : { cursor }, timeoutMs);
-    const page = readPage(kind, reader, answer, items);
+    const page = await readPage(kind, reader, answer, items);
     nameless += page.nameless;
     bytes += answer.bytes.length;
     const { next } = page;
@@ -172,13 +175,16 @@ export async function readListing(
   return { tool, resource, template, prompt };
 }
 
-/** Adds the items of a page, up to one more than the maximum, and returns the cursor of the next page. */
-function readPage(
+/**
+ * Adds the items of a page, up to one more than the maximum, and resolves with the cursor of the next page. Yields to
+ * the event loop, as a page may have 64 MiB.
+ */
+async function readPage(
   kind: ListKind,
   { server, isStateless, hubId, hubOfServer }: ListReader,
   answer: Answer,
   items: Item[],
-): { readonly nameless: number; readonly next: string | undefined } {
+): Promise<{ readonly nameless: number; readonly next: string | undefined }> {
   const { member, key, method } = listMethods[kind];
   const result = membersOf(answer.bytes, answer.payload);
   const list = result?.get(member);
@@ -190,8 +196,13 @@ function readPage(
   const copy = Buffer.allocUnsafeSlow(list.end - list.start);
   answer.bytes.copy(copy, 0, list.start, list.end);
   let nameless = 0;
+  let yieldAt = bytesPerTurn;
   const elements = elementsOf(copy, { start: 0, end: copy.length }, maxItemsOf(kind) + 1);
   for (const { start, end } of elements) {
+    if (end >= yieldAt) {
+      await nextTurn();
+      yieldAt = end + bytesPerTurn;
+    }
     const members = membersOf(copy, { start, end });
     const name = stringAt(copy, members?.get(key));
     if (items.length > maxItemsOf(kind)) break;

@@ -31,6 +31,20 @@ const readerOf = (asking: ReturnType<typeof answering>) => ({
 const tool = (name: unknown) => ({ name, inputSchema: { type: 'object' } });
 
 describe('a list', () => {
+  test('of 4 MiB on one page is read in many turns of the event loop', async () => {
+    const description = 'x'.repeat(4_096);
+    const tools = Array.from({ length: 1_000 }, (_, at) => ({ ...tool(`t${at}`), description }));
+    let turns = 0;
+    let next = setImmediate(function count() {
+      turns++;
+      next = setImmediate(count);
+    });
+    const { items } = await readList('tool', readerOf(answering([{ tools }])));
+    clearImmediate(next);
+    assert.equal(items.length, 1_000);
+    assert.ok(turns >= 10, `${turns} turns`);
+  });
+
   test('is read with all its pages, each item unchanged', async () => {
     const upstream = answering([
       { tools: [tool('a')], nextCursor: 'x y' },
