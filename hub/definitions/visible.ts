@@ -25,6 +25,6 @@ export function visible(text: string, keepsLines = false): string {
 /** Returns the codes of the invisible characters in a text, each once. Ignores line breaks and tabs. */
 export function unseenIn(text: string): readonly string[] {
   const plain = text.replaceAll(ofEmoji, '').replaceAll('\r\n', '\n');
-  const found = [...plain.matchAll(unseen)].map(([character]) => character);
-  return [...new Set(found.filter(one => !isLayout(one)).map(codeOf))];
+  const found = [...new Set(plain.match(unseen))];
+  return found.filter(one => !isLayout(one)).map(codeOf);
 }
