@@ -24,12 +24,14 @@ import type { ConfigFiles } from './app/wire-config.ts';
 const root = join(import.meta.dirname, '..');
 const imagesDir = join(root, 'images');
 const version = String(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version);
+const ending = createEnding(process, systemClock);
 const here = {
   env: process.env,
   platform: process.platform,
   home: homedir(),
   folder: process.cwd(),
   root,
+  signal: ending.signal,
 };
 
 /** Finds the config files of MCP clients. */
@@ -240,7 +242,6 @@ const cli = createCli({
   },
 });
 
-const ending = createEnding(process, systemClock);
 // A closed terminal or pipe must not end the process.
 const io = createIo(process, ending.signal, systemClock);
 // A full disk fails the command, whose output may be a token that is shown only now.

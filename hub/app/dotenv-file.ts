@@ -3,6 +3,12 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { readBytes } from '#config';
 import { type Clock, errorCodeOf, sleep } from '#core';
 
+type Waiting = {
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
+  /** Aborts when this process ends. */
+  readonly signal: AbortSignal;
+};
+
 /** Time in ms to wait for the content of a pipe: its writer may ask its user for permission. */
 const waitMs = 30_000;
 const pollMs = 20;
@@ -14,28 +20,24 @@ const readFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads `.env`, which may be a named pipe: 1Password Environments and `doppler run --mount` write the variables to each
- * reader, so that they are in no file. Rejects with the error of the system, and for a pipe without content.
+ * reader, so that they are in no file. Rejects with the error of the system, for a pipe without content, and with the reason of
+ * the signal.
  */
-export async function readDotenvFile(
-  path: string,
-  clock: Pick<Clock, 'monotonic' | 'after'>,
-): Promise<Buffer> {
+export async function readDotenvFile(path: string, waiting: Waiting): Promise<Buffer> {
   await using handle = await open(path, readFlags);
   const stats = await handle.stat();
-  if (stats.isFIFO()) return await readPipe(handle, clock);
+  if (stats.isFIFO()) return await readPipe(handle, waiting);
   // A link to /dev/null is an empty `.env`. Other devices have no end.
   if (stats.isCharacterDevice()) return (await readChunk(handle)) ?? Buffer.alloc(0);
   return await readBytes(path);
 }
 
-async function readPipe(
-  handle: FileHandle,
-  clock: Pick<Clock, 'monotonic' | 'after'>,
-): Promise<Buffer> {
+async function readPipe(handle: FileHandle, { clock, signal }: Waiting): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const endMs = clock.monotonic() + waitMs;
   for (;;) {
+    signal.throwIfAborted();
     const chunk = await readChunk(handle);
     // The end of a pipe without content: its writer has not opened it yet.
     if (chunk?.length === 0 && bytes > 0) return Buffer.concat(chunks);
@@ -48,7 +50,7 @@ async function readPipe(
       throw new Error(
         `it is a pipe whose content did not arrive within ${waitMs / 1000} s. Start the program that writes it, or remove it`,
       );
-    else await sleep(pollMs, { clock });
+    else await sleep(pollMs, { clock, signal });
   }
 }
 

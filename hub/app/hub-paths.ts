@@ -29,6 +29,8 @@ type HubPathsOptions = {
    * ignores a `.env` in the working folder.
    */
   readonly whose: 'own' | 'running' | 'trusted';
+  /** Aborts when this process ends. */
+  readonly signal: AbortSignal;
 };
 
 /** Result of the check for a config file at a first start. */
@@ -42,7 +44,7 @@ export type HubPaths = ReturnType<typeof createHubPaths>;
 
 /** Finds the files of the hub that this process works for, at the first use and then for the whole process. */
 export function createHubPaths(options: HubPathsOptions) {
-  const { env, root, folder, whose } = options;
+  const { env, root, folder, whose, signal } = options;
   const user = findUserFolders(options);
   const shipped = {
     configFile: join(root, 'configs', 'mcp-servers.default.json'),
@@ -52,7 +54,8 @@ export function createHubPaths(options: HubPathsOptions) {
   let found: Promise<HubLayout> | undefined;
 
   async function find(): Promise<HubLayout> {
-    const bytes = whose === 'trusted' ? empty : await readIfExists(join(folder, '.env'), '.env');
+    const bytes =
+      whose === 'trusted' ? empty : await readIfExists(join(folder, '.env'), '.env', signal);
     const dotenv = bytes.toString();
     const isInstallation = folder === root;
     const layout = findLayout({ env, dotenv, folder, isInstallation, user });
@@ -89,7 +92,7 @@ export function createHubPaths(options: HubPathsOptions) {
   async function readDotenv(): Promise<string> {
     const { dotenvFile } = await layout();
     if (whose === 'trusted' && dotenvFile === '.env') return '';
-    return await readText(resolve(folder, dotenvFile), dotenvFile);
+    return await readText(resolve(folder, dotenvFile), dotenvFile, signal);
   }
 
   return {
@@ -170,8 +173,9 @@ const passedOverBy = (file: string, used: string) =>
 const empty = Buffer.alloc(0);
 
 /** Reads a `.env`; no bytes if it does not exist. */
-async function readIfExists(file: string, shown: string): Promise<Buffer> {
-  return await readDotenvFile(file, systemClock).catch((error: unknown) => {
+async function readIfExists(file: string, shown: string, signal: AbortSignal): Promise<Buffer> {
+  return await readDotenvFile(file, { clock: systemClock, signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
     if (errorCodeOf(error) === 'ENOENT') return empty;
     const why =
       errorCodeOf(error) === undefined
@@ -181,8 +185,8 @@ async function readIfExists(file: string, shown: string): Promise<Buffer> {
   });
 }
 
-async function readText(file: string, shown: string): Promise<string> {
-  const bytes = await readIfExists(file, shown);
+async function readText(file: string, shown: string, signal: AbortSignal): Promise<string> {
+  const bytes = await readIfExists(file, shown, signal);
   const fault = encodingFault(bytes);
   if (fault !== undefined) throw wrongEncoding(shown, fault);
   return bytes.toString();

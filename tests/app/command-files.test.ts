@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
+import { neverAborted } from '#core';
 import { makeTempFolder } from '#helpers/temp-folder';
 import { createCommandFiles } from '../../hub/app/command-files.ts';
 import { createHubPaths } from '../../hub/app/hub-paths.ts';
@@ -16,6 +17,7 @@ test('beside a config file that MCP_SERVERS_CONFIG names, no other file is writt
   const file = join(folder, 'mcp.json');
   await writeFile(file, '{"servers": {}}');
   const paths = createHubPaths({
+    signal: neverAborted,
     env: { HOME: home, MCP_SERVERS_CONFIG: file },
     platform: 'linux',
     home,
@@ -36,6 +38,7 @@ test('a damaged lock file is found, with the remedy', async () => {
   const file = join(home, 'mcp.json');
   await writeFile(file, '{"servers": {}}');
   const paths = createHubPaths({
+    signal: neverAborted,
     env: { HOME: home, MCP_SERVERS_CONFIG: file, DATA_DIR: join(home, 'data') },
     platform: 'linux',
     home,
@@ -60,6 +63,7 @@ test('the login of a server is deleted from the secrets, and no data folder is m
   const home = makeTempFolder('command-files');
   const dataDir = join(home, 'data');
   const paths = createHubPaths({
+    signal: neverAborted,
     env: { HOME: home, DATA_DIR: dataDir },
     platform: 'linux',
     home,

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { readSettings } from '#config';
+import { neverAborted } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import { announceRunning, openDataDir } from '#store';
 import { createHubPaths } from '../../hub/app/hub-paths.ts';
@@ -21,7 +22,15 @@ async function machine(env: Readonly<Record<string, string>> = {}) {
     async pathsIn(name: string, whose: 'own' | 'running' | 'trusted' = 'running') {
       const folder = join(temp.path, name);
       await mkdir(folder, { recursive: true });
-      return createHubPaths({ env, platform: 'linux', home, folder, root, whose });
+      return createHubPaths({
+        env,
+        platform: 'linux',
+        home,
+        folder,
+        root,
+        whose,
+        signal: neverAborted,
+      });
     },
     /** Runs a hub in a folder, with its own config and data. */
     async runIn(name: string) {
