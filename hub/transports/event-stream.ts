@@ -13,8 +13,11 @@ type StreamBounds = {
 export type EventStream = ReturnType<typeof createEventStream>;
 
 const messageEnd = Buffer.from('\n\n');
-/** Delay before a client reconnects, in milliseconds. */
-const retryMs = 1_000;
+/**
+ * Delay before a client reconnects, in ms. The official SDKs reconnect twice and then never again, so a restart of the
+ * hub may take twice as long.
+ */
+const retryMs = 5_000;
 /** Memory that an event takes in addition to its bytes, in bytes. */
 const eventCostBytes = 512;
 
@@ -123,6 +126,10 @@ export function createEventStream(
       const bytes = Buffer.from(`id: ${id}-${++last}\nretry: ${retryMs}\ndata: \n\n`);
       keep(last, bytes);
       send(last, bytes);
+    },
+    /** Tells the connected client when to reconnect if it loses the connection. */
+    sendRetry(): void {
+      connection?.write(`retry: ${retryMs}\n\n`);
     },
     /** Sends a comment that keeps the connection open. Call this more often than every `stalledMs`. */
     keepAlive(): void {

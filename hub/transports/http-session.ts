@@ -111,7 +111,11 @@ export function createHttpSession(
       // If the clock was set back, numbers of an earlier run are above those of this run.
       const isOfEarlierRun =
         isResumed && stream === standing && lastSeen && lastSeen.sequence > standing.last;
-      return stream?.attach(response, isOfEarlierRun ? undefined : lastSeen?.sequence) ?? false;
+      const isAttached =
+        stream?.attach(response, isOfEarlierRun ? undefined : lastSeen?.sequence) ?? false;
+      if (isAttached && stream === standing && session.protocolVersion === '2025-11-25')
+        standing.sendRetry();
+      return isAttached;
     },
     keepAlive() {
       for (const stream of streams.values()) stream.keepAlive();

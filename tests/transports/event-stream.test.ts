@@ -73,7 +73,7 @@ describe('an event stream', () => {
     stream.write(bytes('{"a":1}'));
     stream.end();
     await until(end.ended);
-    assert.equal(end.text(), 'id: 3-1\nretry: 1000\ndata: \n\nid: 3-2\ndata: {"a":1}\n\n');
+    assert.equal(end.text(), 'id: 3-1\nretry: 5000\ndata: \n\nid: 3-2\ndata: {"a":1}\n\n');
   });
 
   test('delivers unsent events to the first connection, and the rest to the one that resumes', async () => {

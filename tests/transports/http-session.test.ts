@@ -5,10 +5,10 @@ import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
 import { createRecordingResponse, createScriptedSession } from './scripted-session.ts';
 
-function open(isResumed?: boolean) {
+function open(isResumed?: boolean, protocolVersion?: string) {
   const clock = createManualClock();
   const budget = createReplayBudget(1024 * 1024);
-  const { session, closed } = createScriptedSession();
+  const { session, closed } = createScriptedSession(protocolVersion);
   let say: (bytes: Buffer) => void = () => {};
   const http = createHttpSession(
     'id',
@@ -26,7 +26,15 @@ function open(isResumed?: boolean) {
     stream.write(Buffer.from('{}'));
     return stream;
   };
-  return { http, clock, budget, closed, openStream, say: (text: string) => say(Buffer.from(text)) };
+  return {
+    http,
+    session,
+    clock,
+    budget,
+    closed,
+    openStream,
+    say: (text: string) => say(Buffer.from(text)),
+  };
 }
 
 describe('streams that have ended', () => {
@@ -69,6 +77,19 @@ test('messages outside requests are sent on the standing stream', () => {
   say('{"method":"b"}');
   assert.equal(text(), 'id: 0-1\ndata: {"method":"a"}\n\nid: 0-2\ndata: {"method":"b"}\n\n');
 });
+
+test.for([
+  ['2025-11-25', 'retry: 5000\n\n'],
+  ['2025-06-18', ''],
+] as const)(
+  'a client of %s is told when to reconnect its standing stream: %j',
+  ([protocolVersion, expected]) => {
+    const { http } = open(false, protocolVersion);
+    const { response, text } = createRecordingResponse();
+    assert.equal(http.resume(response, undefined), true);
+    assert.equal(text(), expected);
+  },
+);
 
 test('comments keep every open stream alive', () => {
   const { http, openStream } = open();
@@ -136,11 +157,11 @@ test('a client that saw events of an earlier run, when the clock was ahead, gets
   say('{}');
   const { response, text } = createRecordingResponse();
   assert.equal(http.resume(response, { stream: 0, sequence: seen }), true);
-  assert.equal(text(), `id: 0-${clock.now() + 1}\ndata: {}\n\n`);
+  assert.equal(text(), `id: 0-${clock.now() + 1}\ndata: {}\n\nretry: 5000\n\n`);
   say('{"a":1}');
   const next = createRecordingResponse();
   assert.equal(http.resume(next.response, { stream: 0, sequence: clock.now() + 1 }), true);
-  assert.equal(next.text(), `id: 0-${clock.now() + 2}\ndata: {"a":1}\n\n`);
+  assert.equal(next.text(), `id: 0-${clock.now() + 2}\ndata: {"a":1}\n\nretry: 5000\n\n`);
 });
 
 test('an unknown event, or one of an unknown stream, is refused', () => {

@@ -5,11 +5,11 @@ import type { Clock } from '#core';
 import type { HttpResponse } from '../../hub/transports/http-message.ts';
 
 /** Creates a session that answers nothing and records the reasons of its closing. */
-export function createScriptedSession() {
+export function createScriptedSession(protocolVersion = '2025-11-25') {
   const closed: string[] = [];
   const session: Session = {
     principal: caller,
-    protocolVersion: '2025-11-25',
+    protocolVersion,
     accept: async () => undefined,
     save: () => ({ logLevel: undefined, subscriptions: [] }),
     close: reason => void closed.push(reason),

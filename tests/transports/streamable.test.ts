@@ -270,7 +270,7 @@ describe('the GET stream', () => {
     const stream = await session.get();
     clock.advance(16_000);
     stream.cut();
-    assert.match(await stream.body(), /^(: keep-alive\n\n)*$/);
+    assert.match(await stream.body(), /^retry: 5000\n\n(: keep-alive\n\n)*$/);
     assert.equal(hub.streamable.sessionCount, 1);
   });
 });
