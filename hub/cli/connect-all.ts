@@ -78,7 +78,10 @@ export async function connectAll(
       done.push({ client, file: plan.file, state, backup });
       if (isJson || !isWriting) return;
       reportChange('wrote', plan.file, backup, run);
-      const notes = notesFor(client, hub, { own, logsIn: values['login'] === true });
+      const notes = notesFor(client, hub, {
+        own,
+        login: values['login'] === true ? plan.name : undefined,
+      });
       for (const note of notes) run.remark('note', note);
       run.out(clients[client].next);
     });

@@ -15,11 +15,20 @@ export function refuseLogin(client: ClientName, values: Values): void {
     );
 }
 
-/** Returns notes for the user about a client's entry. `logsIn` is true if the client gets its token by a login. */
+/** Commands of clients that open no browser by themselves. The name of the entry follows. */
+const loginCommands: Readonly<Partial<Record<ClientName, string>>> = {
+  'claude-code': 'claude mcp login',
+  codex: 'codex mcp login',
+};
+
+/**
+ * Returns notes for the user about a client's entry. `login`: name of the entry, if the client gets its token by a
+ * login.
+ */
 export function notesFor(
   client: ClientName,
   hub: HubAddress,
-  { own, logsIn = false }: { readonly own?: OwnToken | undefined; readonly logsIn?: boolean } = {},
+  { own, login }: { readonly own?: OwnToken | undefined; readonly login?: string | undefined } = {},
 ): readonly string[] {
   const { token, url, isTokenMade } = hub;
   const { title } = clients[client];
@@ -36,8 +45,11 @@ export function notesFor(
         ? 'the hub requires a token for calls: add the header "Authorization", with "Bearer " and the text of the file call-token in DATA_DIR.'
         : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
     );
-  if (logsIn)
-    notes.push(`${title} logs in when it uses the hub: it opens your browser, where you allow it.`);
+  if (login !== undefined) {
+    const command = loginCommands[client];
+    const when = command === undefined ? 'when it uses the hub' : `by "${command} ${login}"`;
+    notes.push(`${title} logs in ${when}: it opens your browser, where you allow it.`);
+  }
   if (url.startsWith('https:')) notes.push(`${title} must trust the certificate of ${url}.`);
   return notes;
 }

@@ -149,7 +149,10 @@ async function connectClient(
   if (!isJson) showChange(plan, change, client, hub, run);
   warnOfReplaced(own, run);
   const { isWritten, backup } = await writeChange(plan, all, run, own);
-  const notes = notesFor(client, hub, { own, logsIn: run.values['login'] === true });
+  const notes = notesFor(client, hub, {
+    own,
+    login: run.values['login'] === true ? name : undefined,
+  });
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
     return json({ client, file, name, state, backup, notes });

@@ -212,6 +212,14 @@ describe('connect', () => {
     assert.equal(code, 0, err);
     assert.match(err, /Cursor logs in when it uses the hub: it opens your browser/);
     assert.doesNotMatch(await readFile(join(scratch.home, '.cursor/mcp.json'), 'utf8'), /headers/);
+    const byCommand = [
+      ['codex', '"codex mcp login hub"'],
+      ['claude-code', '"claude mcp login hub"'],
+    ] as const;
+    for (const [client, command] of byCommand) {
+      const added = await run(['connect', client, '--login', '--name', 'hub', '--yes'], needs);
+      assert.ok(added.err.includes(`logs in by ${command}: it opens your browser`), added.err);
+    }
     const bridged = await run(['connect', 'claude-desktop', '--login', '--yes'], needs);
     assert.deepEqual([bridged.code, /over stdio/.test(bridged.err)], [2, true]);
     const both = await run(['connect', 'cursor', '--login', '--token', '--yes'], needs);
