@@ -127,9 +127,10 @@ export function createEventStream(
       keep(last, bytes);
       send(last, bytes);
     },
-    /** Tells the connected client when to reconnect if it loses the connection. */
-    sendRetry(): void {
-      connection?.write(`retry: ${retryMs}\n\n`);
+    /** Tells the connected client when to reconnect if it loses the connection. `type`: type of the event. */
+    sendRetry(type = 'message'): void {
+      const named = type === 'message' ? '' : `event: ${type}\n`;
+      connection?.write(`${named}retry: ${retryMs}\n\n`);
     },
     /** Sends a comment that keeps the connection open. Call this more often than every `stalledMs`. */
     keepAlive(): void {

@@ -127,6 +127,8 @@ export function createHttpSession(
     close(reason) {
       closed = true;
       session.close(reason);
+      // Older SDKs for Python log an error for a message without data. A client of 2025-11-25 knows the delay already.
+      if (session.protocolVersion !== '2025-11-25') standing.sendRetry('retry');
       standing.end();
       for (const stream of streams.values()) stream.discard();
     },

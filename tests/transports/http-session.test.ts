@@ -79,15 +79,17 @@ test('messages outside requests are sent on the standing stream', () => {
 });
 
 test.for([
-  ['2025-11-25', 'retry: 5000\n\n'],
-  ['2025-06-18', ''],
+  ['2025-11-25', 'retry: 5000\n\n', ''],
+  ['2025-06-18', '', 'event: retry\nretry: 5000\n\n'],
 ] as const)(
-  'a client of %s is told when to reconnect its standing stream: %j',
-  ([protocolVersion, expected]) => {
+  'a client of %s is told when to reconnect its standing stream, as it opens: %j, or ends: %j',
+  ([protocolVersion, opening, ending]) => {
     const { http } = open(false, protocolVersion);
     const { response, text } = createRecordingResponse();
     assert.equal(http.resume(response, undefined), true);
-    assert.equal(text(), expected);
+    assert.equal(text(), opening);
+    http.close('over');
+    assert.equal(text(), opening + ending);
   },
 );
 
