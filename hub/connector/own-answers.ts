@@ -8,7 +8,10 @@ export const firstRetryMs = 200;
 export const answerMeanwhile = (method: string, id: string): Buffer =>
   method === 'ping'
     ? encodeResult(id, '{}')
-    : errorAnswer(id, away('the hub is away. It is waited for: try again'));
+    : errorAnswer(
+        id,
+        away('the hub is away. The bridge reconnects when it is back: try again then'),
+      );
 
 export const away = (message: string) =>
   retryable('HUB_CONNECT_FAILED', message, { retryAfterMs: firstRetryMs });

@@ -321,7 +321,10 @@ describe('connect-stdio', () => {
     process.kill(first.pid, 'SIGKILL');
     await failed;
     await client.ping();
-    await assert.rejects(client.listTools(), /the hub is away\. It is waited for: try again/);
+    await assert.rejects(
+      client.listTools(),
+      /the hub is away\. The bridge reconnects when it is back: try again then/,
+    );
 
     await using second = await startProcess({ ...options, port });
     await runs(second);
