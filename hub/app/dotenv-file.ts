@@ -1,6 +1,5 @@
-import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { readBytes } from '#config';
+import { readBytes, readFlags } from '#config';
 import { type Clock, errorCodeOf, sleep } from '#core';
 
 type Waiting = {
@@ -14,9 +13,6 @@ const waitMs = 30_000;
 const pollMs = 20;
 const maxBytes = 2 ** 20;
 const chunkBytes = 64 * 1024;
-
-/** Without O_NONBLOCK, opening a pipe would occupy a thread until something writes to it. Windows has no such flag. */
-const readFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads `.env`, which may be a named pipe: 1Password Environments and `doppler run --mount` write the variables to each

@@ -106,7 +106,7 @@ export type ReadBytes = (path: string) => Promise<Buffer>;
 const maxConfigBytes = 8 * 2 ** 20;
 
 /** Without O_NONBLOCK, opening a pipe would occupy a thread until something writes to it. Windows has no such flag. */
-const readFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+export const readFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Reads a config file. Rejects as `readFileWithin` does. */
 export const readBytes: ReadBytes = async path => await readFileWithin(maxConfigBytes, path);

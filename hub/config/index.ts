@@ -34,6 +34,7 @@ export {
   encodingFault,
   readBytes,
   readFileWithin,
+  readFlags,
   readSecretFiles,
   readValueOrFile,
   snapshotOf,

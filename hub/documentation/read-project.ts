@@ -50,7 +50,7 @@ export async function readProject(
   let read = 0;
   const batches = batchesOf(chosen);
   const readLimits = { fileBytes: maxFileBytes, maxBytes: batchBytes + maxFileBytes };
-  // Sequentially, because git and the parser together would take two processors from the hub, its servers and clients.
+  // One batch after the other: git and the parser together would take two processors from the hub and its servers.
   for (const [at, batch] of batches.entries()) {
     const files = await repository.readFiles(batch, readLimits);
     const hashes = new Map(batch.map(({ path, hash }) => [path, hash]));

@@ -14,6 +14,7 @@ export {
   type Era,
   type LogLevel,
   allowsBatches,
+  allowsEmptyEvents,
   isKnownVersion,
   isLogLevel,
   isStateless,

@@ -55,6 +55,9 @@ export function allowsBatches(version: string): boolean {
   return version === '2025-03-26' || version === '2024-11-05';
 }
 
+/** True for the revision whose streams may have events without data (MCP 2025-11-25, transports). */
+export const allowsEmptyEvents = (version: string | undefined): boolean => version === '2025-11-25';
+
 /** Levels of `notifications/message`, lowest first (RFC 5424). */
 export const logLevels = [
   'debug',

@@ -100,7 +100,7 @@ export function createModelList({
   return {
     async list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
       const models: ModelInfo[] = [];
-      // Sequentially, because each model may need a request.
+      // One after the other, as each model may need a request.
       for (const model of (await current(maxAgeMs, signal)).models)
         models.push(await capabilitiesOf(model, signal));
       return models;

@@ -1,4 +1,5 @@
 import type { Clock } from '#core';
+import { allowsEmptyEvents } from '#mcp';
 import type { Endpoint, Session } from '#routing';
 import {
   type EventId,
@@ -113,7 +114,7 @@ export function createHttpSession(
         isResumed && stream === standing && lastSeen && lastSeen.sequence > standing.last;
       const isAttached =
         stream?.attach(response, isOfEarlierRun ? undefined : lastSeen?.sequence) ?? false;
-      if (isAttached && stream === standing && session.protocolVersion === '2025-11-25')
+      if (isAttached && stream === standing && allowsEmptyEvents(session.protocolVersion))
         standing.sendRetry();
       return isAttached;
     },
@@ -127,8 +128,9 @@ export function createHttpSession(
     close(reason) {
       closed = true;
       session.close(reason);
-      // Older SDKs for Python log an error for a message without data. A client of 2025-11-25 knows the delay already.
-      if (session.protocolVersion !== '2025-11-25') standing.sendRetry('retry');
+      // Clients of 2025-11-25 know the delay already. SDKs of older revisions may log an error for a message without data,
+      // so the event has a type of its own.
+      if (!allowsEmptyEvents(session.protocolVersion)) standing.sendRetry('retry');
       standing.end();
       for (const stream of streams.values()) stream.discard();
     },

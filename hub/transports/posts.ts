@@ -1,5 +1,6 @@
 import { type Clock, type Log, createSlotMap } from '#core';
 import { type Malformed, type Message, type ReplyBytes, malformedAnswer, whole } from '#jsonrpc';
+import { allowsEmptyEvents } from '#mcp';
 import type { Principal } from '#policy';
 import type { ResponseStream } from '#upstream';
 import type { EventStream } from './event-stream.ts';
@@ -170,7 +171,7 @@ function openStream(post: Post): EventStream {
   post.events = http.openStream(opening && http.session.protocolVersion === undefined);
   post.events.attach(request.response, undefined);
   // An event without data makes the stream resumable.
-  if (!opening && http.session.protocolVersion === '2025-11-25') post.events.prime();
+  if (!opening && allowsEmptyEvents(http.session.protocolVersion)) post.events.prime();
   return post.events;
 }
 

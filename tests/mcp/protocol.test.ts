@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
   allowsBatches,
+  allowsEmptyEvents,
   isKnownVersion,
   isLogLevel,
   isStateless,
@@ -20,6 +21,11 @@ test('knows the sessionful revisions and no other', () => {
 
 test('allows batches in the first two revisions only', () => {
   assert.deepEqual(protocolVersions.filter(allowsBatches), ['2025-03-26', '2024-11-05']);
+});
+
+test('allows events without data in 2025-11-25 only', () => {
+  assert.deepEqual(protocolVersions.filter(allowsEmptyEvents), ['2025-11-25']);
+  assert.equal(allowsEmptyEvents(undefined), false);
 });
 
 test('knows the levels of RFC 5424', () => {
