@@ -15,10 +15,13 @@ export function refuseLogin(client: ClientName, values: Values): void {
     );
 }
 
-/** Commands of clients that open no browser by themselves. The name of the entry follows. */
+/** Commands of clients that open no browser by themselves, in a shell or after `/`. The name of the entry follows. */
 const loginCommands: Readonly<Partial<Record<ClientName, string>>> = {
   'claude-code': 'claude mcp login',
   codex: 'codex mcp login',
+  'gemini-cli': '/mcp auth',
+  'qwen-code': '/mcp auth',
+  opencode: 'opencode mcp auth',
 };
 
 /**

@@ -113,6 +113,9 @@ function clientOfFile(file: string): ClientName {
   if (folder === '.vscode') return 'vscode';
   if (folder === '.cursor') return 'cursor';
   if (folder === '.codex' || file.endsWith('.toml')) return 'codex';
+  if (folder === '.gemini') return 'gemini-cli';
+  if (folder === '.qwen') return 'qwen-code';
+  if (/^opencode\.jsonc?$/.test(basename(file))) return 'opencode';
   return 'claude-code';
 }
 

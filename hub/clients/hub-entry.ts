@@ -26,8 +26,9 @@ export const tokenVariable = 'ROUTER_TOKEN';
 export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   const { token, isTokenMade } = hub;
   const url = endpointOf(hub);
-  const reference = client === 'claude-code' ? `\${${tokenVariable}}` : `\${env:${tokenVariable}}`;
-  const authorization = { Authorization: `Bearer ${isTokenMade === true ? token : reference}` };
+  const authorization = {
+    Authorization: `Bearer ${isTokenMade === true ? token : referenceFor(client)}`,
+  };
   const headers = token === undefined ? {} : { headers: authorization };
   switch (client) {
     case 'claude-desktop':
@@ -39,6 +40,14 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
       return { type: 'http', url, ...headers };
     case 'windsurf':
       return { serverUrl: url, ...headers };
+    case 'gemini-cli':
+    case 'qwen-code':
+      // Earlier versions use `url` for SSE only.
+      return { httpUrl: url, ...headers };
+    case 'copilot-cli':
+      return { type: 'http', url, tools: ['*'], ...headers };
+    case 'opencode':
+      return { type: 'remote', url, enabled: true, ...headers };
     case 'cursor':
       return { url, ...headers };
     case 'codex':
@@ -46,6 +55,21 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
       return isTokenMade === true
         ? { url, http_headers: authorization }
         : { url, bearer_token_env_var: tokenVariable };
+  }
+}
+
+/** Returns the reference to the variable with the token, in the syntax of the client's file. */
+function referenceFor(client: ClientName): string {
+  switch (client) {
+    case 'claude-code':
+    case 'gemini-cli':
+    case 'qwen-code':
+    case 'copilot-cli':
+      return `\${${tokenVariable}}`;
+    case 'opencode':
+      return `{env:${tokenVariable}}`;
+    default:
+      return `\${env:${tokenVariable}}`;
   }
 }
 
@@ -86,7 +110,7 @@ function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
 
 /** Keys that describe how to reach the server. A new entry replaces all of them. */
 const transportKeys =
-  /^(?:type|transport|command|args|env|env_vars|envFile|cwd|url|serverUrl|headers|http_headers|env_http_headers|bearer_token_env_var|auth|oauth)$/;
+  /^(?:type|transport|command|args|env|env_vars|envFile|environment|cwd|url|serverUrl|httpUrl|headers|http_headers|env_http_headers|bearer_token_env_var|auth|oauth)$/;
 
 /** Adds the user's other settings in the earlier entry, such as tools that run without confirmation. */
 export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject {
@@ -145,10 +169,10 @@ const isEndpointHere = (address: string) =>
 
 /** Returns the parts of an entry that may refer to the hub. */
 function readEntry(entry: unknown) {
-  const { url, serverUrl, command, args } = isObject(entry) ? entry : {};
-  const texts = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
-  const address = textOf(url ?? serverUrl);
-  const bridge = bridgeIn([textOf(command) ?? '', ...texts]);
+  const { url, serverUrl, httpUrl, command, args } = isObject(entry) ? entry : {};
+  const texts = [command, args].flat().filter(word => typeof word === 'string');
+  const address = textOf(url ?? serverUrl ?? httpUrl);
+  const bridge = bridgeIn(texts);
   const bridged = bridge?.url === undefined ? [] : endpointOf({ url: bridge.url });
   return { address, bridge, addresses: [address ?? [], bridge ? bridged : texts].flat() };
 }

@@ -107,6 +107,8 @@ const knownAs: ReadonlyMap<string, string> = new Map([
   ['cursor-vscode', 'cursor'],
   ['codex-mcp-client', 'codex'],
   ['windsurf-client', 'windsurf'],
+  ['gemini-cli-mcp-client', 'gemini-cli'],
+  ['qwen-cli-mcp-client-agenthub', 'qwen-code'],
 ]);
 
 /**

@@ -23,6 +23,10 @@ const calledBy: Readonly<Record<ClientName, RegExp>> = {
   cursor: /^cursor\b/i,
   windsurf: /^windsurf\b/i,
   codex: /^codex\b/i,
+  'gemini-cli': /^gemini-cli\b/i,
+  'qwen-code': /^qwen-(?:cli|code)\b/i,
+  'copilot-cli': /^copilot-cli\b/i,
+  opencode: /^opencode\b/i,
   raycast: /^raycast\b/i,
 };
 
@@ -90,6 +94,7 @@ ${entry !== undefined && html`<details id="entry-${name}" hx-preserve="true"><su
 const searched: Readonly<Record<string, string>> = {
   'claude-desktop': 'claude-ai',
   vscode: 'visual studio',
+  'qwen-code': 'qwen-c',
 };
 
 const seenCalls = (name: ClientName): Content =>

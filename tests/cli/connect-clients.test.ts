@@ -58,7 +58,7 @@ async function toolsBy(transport: StdioClientTransport | StreamableHTTPClientTra
 }
 
 /** Replaces a reference to ROUTER_TOKEN by its value, as clients do. */
-const filledIn = (text: string) => text.replace(/\$\{(?:env:)?ROUTER_TOKEN\}/, token);
+const filledIn = (text: string) => text.replace(/\$?\{(?:env:)?ROUTER_TOKEN\}/, token);
 
 test('Claude Desktop starts the command of its file, and has the tools of the hub', async () => {
   const file = '.config/Claude/claude_desktop_config.json';
@@ -78,6 +78,10 @@ test.for([
   ['vscode', '.config/Code/User/mcp.json', 'servers', 'url'],
   ['cursor', '.cursor/mcp.json', 'mcpServers', 'url'],
   ['windsurf', '.codeium/windsurf/mcp_config.json', 'mcpServers', 'serverUrl'],
+  ['gemini-cli', '.gemini/settings.json', 'mcpServers', 'httpUrl'],
+  ['qwen-code', '.qwen/settings.json', 'mcpServers', 'httpUrl'],
+  ['copilot-cli', '.copilot/mcp-config.json', 'mcpServers', 'url'],
+  ['opencode', '.config/opencode/opencode.json', 'mcp', 'url'],
 ] as const)(
   '%s connects to the hub, with the token of the variable',
   async ([client, file, group, address]) => {

@@ -55,6 +55,10 @@ test.for([
   ['.vscode/mcp.json', 'vscode', '{"servers": {"one": {}}}'],
   ['.cursor/mcp.json', 'cursor', '{"mcpServers": {"one": {}}}'],
   ['.codex/any', 'codex', '[mcp_servers.one]\n'],
+  ['.gemini/settings.json', 'gemini-cli', '{"mcpServers": {"one": {}}}'],
+  ['.qwen/settings.json', 'qwen-code', '{"mcpServers": {"one": {}}}'],
+  ['opencode.jsonc', 'opencode', '{"mcp": {"one": {}}}'],
+  ['here/opencode.json', 'opencode', '{"mcp": {"one": {}}}'],
   ['any.toml', 'codex', '[mcp_servers.one]\n'],
   ['any.json', 'claude-code', '{"mcpServers": {"one": {}}}'],
 ] as const)('the file %s is read as one of %s', async ([path, client, content]) => {

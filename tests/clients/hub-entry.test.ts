@@ -10,9 +10,10 @@ import { hub, openScratch } from './machine.ts';
 const token = 'planted-token-0123456789';
 const url = 'http://localhost:9090/mcp';
 const named = { headers: { Authorization: 'Bearer ${env:ROUTER_TOKEN}' } };
+const plain = { headers: { Authorization: 'Bearer ${ROUTER_TOKEN}' } };
 
 const table: readonly (readonly [ClientName, object, object])[] = [
-  ['claude-code', { type: 'http', url }, { headers: { Authorization: 'Bearer ${ROUTER_TOKEN}' } }],
+  ['claude-code', { type: 'http', url }, plain],
   [
     'claude-desktop',
     {
@@ -25,6 +26,14 @@ const table: readonly (readonly [ClientName, object, object])[] = [
   ['cursor', { url }, named],
   ['windsurf', { serverUrl: url }, named],
   ['codex', { url }, { bearer_token_env_var: 'ROUTER_TOKEN' }],
+  ['gemini-cli', { httpUrl: url }, plain],
+  ['qwen-code', { httpUrl: url }, plain],
+  ['copilot-cli', { type: 'http', url, tools: ['*'] }, plain],
+  [
+    'opencode',
+    { type: 'remote', url, enabled: true },
+    { headers: { Authorization: 'Bearer {env:ROUTER_TOKEN}' } },
+  ],
   ['raycast', { type: 'http', url }, {}],
 ];
 

@@ -13,7 +13,11 @@ async function imported(
   env: Readonly<Record<string, string>> = {},
 ) {
   await using scratch = await openScratch(env);
-  const json = JSON.stringify({ [client === 'vscode' ? 'servers' : 'mcpServers']: { it: entry } });
+  const groups: Readonly<Partial<Record<ClientName, string>>> = {
+    vscode: 'servers',
+    opencode: 'mcp',
+  };
+  const json = JSON.stringify({ [groups[client] ?? 'mcpServers']: { it: entry } });
   const toml = Object.entries(entry).map(([name, value]) => `${name} = ${inline(value)}\n`);
   const files: Readonly<Partial<Record<ClientName, string>>> = {
     'claude-code': '.claude.json',
@@ -22,6 +26,10 @@ async function imported(
     cursor: '.cursor/mcp.json',
     windsurf: '.codeium/windsurf/mcp_config.json',
     codex: '.codex/config.toml',
+    'gemini-cli': '.gemini/settings.json',
+    'qwen-code': '.qwen/settings.json',
+    'copilot-cli': '.copilot/mcp-config.json',
+    opencode: '.config/opencode/opencode.json',
   };
   await scratch.put(
     files[client] ?? assert.fail('it has no file'),
@@ -122,6 +130,27 @@ const lines: readonly (readonly [ClientName, object, object])[] = [
     { command: 'podman', args: ['run', '-it', '--entrypoint', 'x', '-e', 'A', 'b'] },
     { image: 'b', command: 'x', env: { A: '${A:-}' } },
   ],
+  [
+    'gemini-cli',
+    { command: 'npx', args: ['a'], timeout: 30_000, trust: true, includeTools: ['x'] },
+    { command: 'npx', args: ['a'], timeout: 30, tools: { allow: ['x'] } },
+  ],
+  [
+    'qwen-code',
+    { httpUrl: 'https://x/mcp', excludeTools: ['y'] },
+    { url: 'https://x/mcp', tools: { deny: ['y'] } },
+  ],
+  [
+    'copilot-cli',
+    { type: 'local', command: 'uvx', args: ['a'], tools: ['*'] },
+    { command: 'uvx', args: ['a'] },
+  ],
+  [
+    'opencode',
+    { type: 'local', command: ['npx', '-y', 'a'], environment: { LEVEL: '1' }, enabled: true },
+    { command: 'npx', args: ['-y', 'a'], env: { LEVEL: '1' } },
+  ],
+  ['opencode', { type: 'remote', url: 'https://x/mcp' }, { url: 'https://x/mcp' }],
   ['claude-code', { type: 'http', url: 'https://x/mcp' }, { url: 'https://x/mcp' }],
   [
     'windsurf',
@@ -251,6 +280,9 @@ const variables: readonly (readonly [ClientName, string, string])[] = [
   ['vscode', '${workspaceFolderBasename}', 'work'],
   ['cursor', 'a${/}b${pathSeparator}c', 'a/b/c'],
   ['windsurf', '${SET}', '${SET}'],
+  ['gemini-cli', '$SET-${SET}-${SET:-x}', '${SET}-${SET}-${SET:-x}'],
+  ['copilot-cli', 'a$SET $1 $', 'a${SET} $1 $'],
+  ['opencode', '$ {env:SET} ${SET}', '$ ${SET} $${SET}'],
 ];
 
 test.for(variables)('%s: the hub gets the text %j as %j', async ([client, written, text]) => {

@@ -31,10 +31,15 @@ test('each client has a card with its command and its entry', async () => {
     'Cursor',
     'Windsurf',
     'Codex',
+    'Gemini CLI',
+    'Qwen Code',
+    'Copilot CLI',
+    'opencode',
     'Raycast',
   ]);
   for (const card of Object.values(all)) assert.match(card, /npx agenthub connect [\w-]+</);
   assert.match(all['Claude Code'] ?? '', /"mcpServers": \{\s*"agenthub": \{\s*"type": "http",/);
+  assert.match(all['opencode'] ?? '', /"mcp": \{\s*"agenthub": \{\s*"type": "remote",/);
   assert.match(all['Codex'] ?? '', /\[mcp_servers\.agenthub\]\nurl = "http:[^"]*\/mcp"/);
 });
 
@@ -50,6 +55,10 @@ test('links open Cursor and VS Code with the entry', async () => {
 
 test('a client is shown as connected while it has a session, and as seen after that', async () => {
   assert.match((await cards())['Cursor'] ?? '', /badge idle">not seen yet</);
+  {
+    await using _ = await connectAs(hub, 'qwen-cli-mcp-client-agenthub', '0.24.4');
+    assert.match((await cards())['Qwen Code'] ?? '', /badge good">connected</);
+  }
   {
     await using client = await connectAs(hub, 'cursor-vscode', '1.0.0');
     await client.call('calendar_list_events');

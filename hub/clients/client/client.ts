@@ -10,6 +10,10 @@ export const clientNames = [
   'cursor',
   'windsurf',
   'codex',
+  'gemini-cli',
+  'qwen-code',
+  'copilot-cli',
+  'opencode',
   'raycast',
 ] as const;
 
@@ -59,6 +63,23 @@ export const clients: Readonly<Record<ClientName, ClientProfile>> = {
     title: 'Codex',
     next: 'Start Codex again; /mcp shows it there.',
   },
+  'gemini-cli': {
+    ...json,
+    title: 'Gemini CLI',
+    next: 'Start Gemini CLI again; /mcp shows it there.',
+  },
+  'qwen-code': { ...json, title: 'Qwen Code', next: 'Start Qwen Code again; /mcp shows it there.' },
+  'copilot-cli': {
+    ...json,
+    title: 'Copilot CLI',
+    next: 'Start Copilot CLI again; /mcp shows it there.',
+  },
+  opencode: {
+    format: 'json',
+    servers: ['mcp'],
+    title: 'opencode',
+    next: 'Start opencode again; /status shows it there.',
+  },
   raycast: { ...json, title: 'Raycast', next: 'In Raycast, add it with "Install MCP Server".' },
 };
 
@@ -106,6 +127,21 @@ export function configFileOf(
     codex: {
       user: join(fromEnv('CODEX_HOME') ?? join(home, '.codex'), 'config.toml'),
       workspace: join(folder, '.codex', 'config.toml'),
+    },
+    'gemini-cli': {
+      user: join(fromEnv('GEMINI_CLI_HOME') ?? home, '.gemini', 'settings.json'),
+      workspace: join(folder, '.gemini', 'settings.json'),
+    },
+    'qwen-code': {
+      user: join(fromEnv('QWEN_HOME') ?? join(home, '.qwen'), 'settings.json'),
+      workspace: join(folder, '.qwen', 'settings.json'),
+    },
+    'copilot-cli': {
+      user: join(fromEnv('COPILOT_HOME') ?? join(home, '.copilot'), 'mcp-config.json'),
+    },
+    opencode: {
+      user: join(fromEnv('XDG_CONFIG_HOME') ?? join(home, '.config'), 'opencode', 'opencode.json'),
+      workspace: join(folder, 'opencode.json'),
     },
     raycast: {},
   };

@@ -22,18 +22,22 @@ export function readClientEntry(entry: unknown, client: ClientName) {
   const type = textOf(entry['type'] ?? entry['transport']);
   if (type !== undefined && !knownTypes.has(type))
     return { why: `the hub does not speak ${JSON.stringify(type)} to servers` };
+  if (entry['authProviderType'] !== undefined && entry['authProviderType'] !== 'dynamic_discovery')
+    return { why: 'the client logs in for it, with an account of Google Cloud' };
   const url = textOf(entry['url']) ?? textOf(entry['serverUrl']) ?? textOf(entry['httpUrl']);
-  const command = textOf(entry['command']);
+  // opencode has the command and its arguments in one list.
+  const [program, ...words] = [entry['command']].flat();
+  const command = textOf(program);
   if (command === undefined && url === undefined)
     return { why: 'it has neither "command" nor "url"' };
-  const args = entry['args'] ?? [];
+  const args = words.length > 0 ? words : (entry['args'] ?? []);
   if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string'))
     return { why: '"args" is not a list of strings' };
   const isCodex = client === 'codex';
   return {
     command: url === undefined ? command : undefined,
     args,
-    env: textsOf(entry['env']),
+    env: textsOf(entry['env'] ?? entry['environment']),
     /** Names of variables that the client passes on from its own environment. */
     passedThrough: isCodex ? namesOf(entry['env_vars']) : [],
     cwd: textOf(entry['cwd']),
@@ -51,8 +55,11 @@ export function readClientEntry(entry: unknown, client: ClientName) {
       scopes: login['scopes'] ?? login['scope'] ?? (isCodex ? entry['scopes'] : undefined),
     }),
     /** The only tools that the client uses; undefined if it uses all. */
-    allowedTools: isCodex ? listOf(entry['enabled_tools']) : toolsOf(entry['tools']),
-    deniedTools: listOf(isCodex ? entry['disabled_tools'] : entry['disabledTools']) ?? [],
+    allowedTools: isCodex
+      ? listOf(entry['enabled_tools'])
+      : toolsOf(entry['tools'] ?? entry['includeTools']),
+    deniedTools:
+      listOf(entry[isCodex ? 'disabled_tools' : 'disabledTools'] ?? entry['excludeTools']) ?? [],
     timeoutSeconds: timeoutOf(entry, client),
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
@@ -75,8 +82,16 @@ export const endsInSse = (url: string): boolean => /\/sse\/*$/.test(URL.parse(ur
 /** Maximum of `timeout` in the hub's config, in seconds. */
 const maxTimeoutSeconds = 86_400;
 
-/** Values of `type`. GitHub Copilot writes `local` for stdio. */
-const knownTypes = new Set(['stdio', 'local', 'http', 'sse', 'streamable-http', 'streamableHttp']);
+/** Values of `type`. GitHub Copilot and opencode write `local` for stdio, and opencode `remote` for HTTP. */
+const knownTypes = new Set([
+  'stdio',
+  'local',
+  'http',
+  'remote',
+  'sse',
+  'streamable-http',
+  'streamableHttp',
+]);
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
@@ -90,11 +105,13 @@ function toolsOf(value: unknown): readonly string[] | undefined {
   return names?.includes('*') === true ? undefined : names;
 }
 
+/** Clients whose entries limit the duration of a call: Codex in seconds, the others in ms. */
+const readsTimeout = new Set<ClientName>(['codex', 'claude-code', 'gemini-cli', 'qwen-code']);
+
 /** Returns the time that a call may take, in seconds; undefined if the entry does not set it. */
 function timeoutOf(entry: Readonly<Record<string, unknown>>, client: ClientName) {
   const value = entry[client === 'codex' ? 'tool_timeout_sec' : 'timeout'];
-  const isRead = client === 'codex' || client === 'claude-code';
-  if (!isRead || typeof value !== 'number' || !(value > 0)) return undefined;
+  if (!readsTimeout.has(client) || typeof value !== 'number' || !(value > 0)) return undefined;
   const seconds = Math.ceil(client === 'codex' ? value : value / 1000);
   return Math.min(seconds, maxTimeoutSeconds);
 }
@@ -117,18 +134,32 @@ function namesOf(value: unknown): readonly string[] {
 /** Folders that predefined variables of a client may refer to. */
 export type ClientFolders = { readonly home: string; readonly folder: string };
 
-/** Syntax for variables in each client's file: `${NAME}`, `${env:NAME}`, or none. */
-const syntaxes: Readonly<Record<ClientName, 'plain' | 'named' | 'none'>> = {
+/**
+ * Syntax for variables in each client's file: `${NAME}`, that or `$NAME`, `${env:NAME}`, `{env:NAME}`, or none.
+ */
+const syntaxes: Readonly<Record<ClientName, Syntax | 'none'>> = {
   'claude-code': 'plain',
   'claude-desktop': 'none',
   vscode: 'named',
   cursor: 'named',
   windsurf: 'named',
   codex: 'none',
+  'gemini-cli': 'shell',
+  'qwen-code': 'shell',
+  'copilot-cli': 'shell',
+  opencode: 'braces',
   raycast: 'none',
 };
 
-const variablePattern = /\$\{([^{}]*)\}/g;
+type Syntax = keyof typeof variablePatterns;
+
+/** Patterns of variables, with what is inside in a group. */
+const variablePatterns = {
+  plain: /\$\{([^{}]*)\}/g,
+  shell: /\$(?:\{([^{}]*)\}|([A-Za-z_][A-Za-z0-9_]*))/g,
+  named: /\$\{([^{}]*)\}/g,
+  braces: /\{((?:env|file):[^{}]*)\}/g,
+};
 const plainName = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^]*)?$/;
 const upperCaseName = /^[A-Z_][A-Z0-9_]*$/;
 
@@ -147,11 +178,13 @@ export function hubText(
   let unknown: string | undefined;
   let done = 0;
   const parts: string[] = [];
-  for (const { 0: whole, 1: inside = '', index } of text.matchAll(variablePattern)) {
-    const converted = convertVariable(inside, syntax, folders);
-    // Include the variable's dollar sign: a dollar sign before it has to be escaped.
-    parts.push(escapeDollars(text.slice(done, index + 1)).slice(0, -1));
-    if (converted === undefined && syntax === 'named') unknown ??= whole;
+  for (const { 0: whole, 1: inside, 2: bare = '', index } of text.matchAll(
+    variablePatterns[syntax],
+  )) {
+    const converted = convertVariable(inside ?? bare, syntax, folders);
+    // Add the dollar sign of the hub's variable: a dollar sign before it has to be escaped.
+    parts.push(escapeDollars(`${text.slice(done, index)}$`).slice(0, -1));
+    if (converted === undefined && (syntax === 'named' || syntax === 'braces')) unknown ??= whole;
     if (converted?.startsWith('${')) isLiteral = false;
     parts.push(converted ?? escapeDollars(whole));
     done = index + whole.length;
@@ -162,11 +195,13 @@ export function hubText(
 
 function convertVariable(
   inside: string,
-  syntax: 'plain' | 'named',
+  syntax: Syntax,
   places: ClientFolders,
 ): string | undefined {
-  if (syntax === 'plain') return plainName.test(inside) ? `\${${inside}}` : undefined;
+  if (syntax === 'plain' || syntax === 'shell')
+    return plainName.test(inside) ? `\${${inside}}` : undefined;
   const [, name] = /^env:([A-Za-z_][A-Za-z0-9_]*)$/.exec(inside) ?? [];
+  if (syntax === 'braces') return name === undefined ? undefined : `\${${name}}`;
   if (name !== undefined || upperCaseName.test(inside)) return `\${${name ?? inside}}`;
   if (inside === '/' || inside === 'pathSeparator') return sep;
   if (inside === 'userHome') return escapeDollars(places.home);

@@ -261,7 +261,7 @@ describe('connect', () => {
     assert.match(out, /^ {2}codex +user +not connected /m);
     assert.match(out, /^ {2}vscode +workspace +no file /m);
     const json = await run(['connect', '--json'], needsOf(scratch));
-    assert.equal(JSON.parse(json.out).length, 10);
+    assert.equal(JSON.parse(json.out).length, 17);
   });
 
   test.for([

@@ -54,6 +54,15 @@ const table: readonly (readonly [
   ['codex', 'user', 'linux', '/home/me/.codex/config.toml'],
   ['codex', 'user', 'win32', 'C:\\Users\\me\\.codex\\config.toml'],
   ['codex', 'workspace', 'linux', '/work/app/.codex/config.toml'],
+  ['gemini-cli', 'user', 'linux', '/home/me/.gemini/settings.json'],
+  ['gemini-cli', 'workspace', 'linux', '/work/app/.gemini/settings.json'],
+  ['qwen-code', 'user', 'win32', 'C:\\Users\\me\\.qwen\\settings.json'],
+  ['qwen-code', 'workspace', 'darwin', '/work/app/.qwen/settings.json'],
+  ['copilot-cli', 'user', 'linux', '/home/me/.copilot/mcp-config.json'],
+  ['copilot-cli', 'workspace', 'linux', undefined],
+  ['opencode', 'user', 'darwin', '/Users/me/.config/opencode/opencode.json'],
+  ['opencode', 'user', 'win32', 'C:\\Users\\me\\.config\\opencode\\opencode.json'],
+  ['opencode', 'workspace', 'linux', '/work/app/opencode.json'],
   ['raycast', 'user', 'darwin', undefined],
 ];
 
@@ -62,11 +71,22 @@ test.for(table)('%s (%s) on %s keeps its servers in %s', ([client, scope, platfo
 });
 
 test('environment variables move the files as they do for the clients', () => {
-  const env = { CLAUDE_CONFIG_DIR: '/c', CODEX_HOME: '/x', XDG_CONFIG_HOME: '/g' };
+  const env = {
+    CLAUDE_CONFIG_DIR: '/c',
+    CODEX_HOME: '/x',
+    XDG_CONFIG_HOME: '/g',
+    GEMINI_CLI_HOME: '/e',
+    QWEN_HOME: '/q',
+    COPILOT_HOME: '/p',
+  };
   const moved = { ...linux, env };
   assert.equal(configFileOf('claude-code', 'user', moved), '/c/.claude.json');
   assert.equal(configFileOf('codex', 'user', moved), '/x/config.toml');
   assert.equal(configFileOf('vscode', 'user', moved), '/g/Code/User/mcp.json');
+  assert.equal(configFileOf('gemini-cli', 'user', moved), '/e/.gemini/settings.json');
+  assert.equal(configFileOf('qwen-code', 'user', moved), '/q/settings.json');
+  assert.equal(configFileOf('copilot-cli', 'user', moved), '/p/mcp-config.json');
+  assert.equal(configFileOf('opencode', 'user', moved), '/g/opencode/opencode.json');
 });
 
 test('Claude Desktop from the Microsoft Store has its file in its package folder', () => {
