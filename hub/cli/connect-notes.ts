@@ -15,7 +15,7 @@ export function refuseLogin(client: ClientName, values: Values): void {
     );
 }
 
-/** Commands of clients that open no browser by themselves, in a shell or after `/`. The name of the entry follows. */
+/** Commands for the login of clients that open no browser by themselves. The name of the entry follows. */
 const loginCommands: Readonly<Partial<Record<ClientName, string>>> = {
   'claude-code': 'claude mcp login',
   codex: 'codex mcp login',

@@ -106,10 +106,16 @@ function openFailure(path: string, lockFile: string, cause: unknown): HubError {
       `DATA_DIR: another hub is running with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
       { cause },
     );
+  const sqliteCode = cause instanceof Error && 'errcode' in cause ? cause.errcode : undefined;
+  const code = errorCodeOf(cause) ?? '';
+  const isFull = ['ENOSPC', 'EDQUOT'].includes(code) || sqliteCode === databaseFull;
+  const remedy = isFull
+    ? 'Make room on its disk, or name another folder'
+    : 'Name a folder that this user may write';
   // The hub's own errors have no code, and contain the remedy.
-  const advice = errorCodeOf(cause) === undefined ? '' : '. Name a folder that this user may write';
+  const advice = code === '' ? '' : `. ${remedy}`;
   const problem =
-    cause instanceof Error && 'errcode' in cause && cause.errcode === notADatabase
+    sqliteCode === notADatabase
       ? `${JSON.stringify(lockFile)} is not the lock file of a hub (${messageOf(cause)}). Remove it if no hub is running there`
       : `${JSON.stringify(path)} cannot be used (${messageOf(cause)})${advice}`;
   return new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${problem}`, { cause });
@@ -129,7 +135,8 @@ export async function findHubId(path: string): Promise<string | undefined> {
 
 const idFileOf = (path: string) => join(path, 'hub-id');
 
-/** SQLITE_NOTADB (sqlite.org/rescode.html). */
+/** SQLITE_FULL and SQLITE_NOTADB (sqlite.org/rescode.html). */
+const databaseFull = 13;
 const notADatabase = 26;
 
 /**

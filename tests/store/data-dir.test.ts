@@ -23,6 +23,7 @@ import {
   openDataDir,
   writeWhole,
 } from '#store';
+import { mount, mountProblem } from '../faults/small-disk.ts';
 
 /** Creates a temporary folder, which is removed when disposed. */
 async function temporary() {
@@ -115,6 +116,26 @@ describe('the data folder', () => {
       code: 'HUB_CONFIG_INVALID',
       message: /hub\.lock" is not the lock file of a hub .*not a database.* Remove it/,
     });
+  });
+
+  test('is refused on a full disk, whether SQLite or the system says so', async ({ skip }) => {
+    const unmountable = await mountProblem();
+    if (unmountable !== undefined) return skip(unmountable);
+    await using folder = await temporary();
+    await using disk = await mount(folder.path, '64k');
+    const path = join(folder.path, 'data');
+    for (const left of [0, 4_096]) {
+      await disk.free();
+      await rm(path, { recursive: true, force: true });
+      await mkdir(path);
+      await writeFile(join(folder.path, 'kept'), Buffer.alloc(left));
+      await disk.fill();
+      await rm(join(folder.path, 'kept'));
+      await assert.rejects(openDataDir(path, newId), {
+        code: 'HUB_CONFIG_INVALID',
+        message: /cannot be used \(.*(?:full|no space).*\)\. Make room on its disk/,
+      });
+    }
   });
 
   test('is checked without being made or locked', async () => {
