@@ -15,13 +15,14 @@ export function refuseLogin(client: ClientName, values: Values): void {
     );
 }
 
-/** Commands for the login of clients that open no browser by themselves. The name of the entry follows. */
-const loginCommands: Readonly<Partial<Record<ClientName, string>>> = {
-  'claude-code': 'claude mcp login',
-  codex: 'codex mcp login',
-  'gemini-cli': '/mcp auth',
-  'qwen-code': '/mcp auth',
-  opencode: 'opencode mcp auth',
+/** How clients log in that open no browser by themselves, by the name of the hub's entry. */
+const logins: Readonly<Partial<Record<ClientName, (entry: string) => string>>> = {
+  'claude-code': entry => `by "claude mcp login ${entry}"`,
+  codex: entry => `by "codex mcp login ${entry}"`,
+  'gemini-cli': entry => `by "/mcp auth ${entry}"`,
+  'copilot-cli': entry => `by "/mcp auth ${entry}"`,
+  'qwen-code': entry => `in its dialog "/mcp", at ${entry}`,
+  opencode: entry => `by "opencode mcp auth ${entry}"`,
 };
 
 /**
@@ -49,8 +50,7 @@ export function notesFor(
         : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
     );
   if (login !== undefined) {
-    const command = loginCommands[client];
-    const when = command === undefined ? 'when it uses the hub' : `by "${command} ${login}"`;
+    const when = logins[client]?.(login) ?? 'when it uses the hub';
     notes.push(`${title} logs in ${when}: it opens your browser, where you allow it.`);
   }
   if (url.startsWith('https:')) notes.push(`${title} must trust the certificate of ${url}.`);

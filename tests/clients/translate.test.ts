@@ -231,6 +231,7 @@ test.for(lines)('%s: %j becomes %j', async ([client, entry, expected]) => {
 
 const logins: readonly (readonly [ClientName, object, object])[] = [
   ['vscode', { oauth: { clientId: 'me' } }, { client_id: 'me' }],
+  ['copilot-cli', { oauthClientId: 'me', oauthScopes: ['a'] }, { client_id: 'me', scopes: ['a'] }],
   [
     'claude-code',
     { oauth: { clientId: 'me', clientSecret: 'x y', scope: 'a' } },

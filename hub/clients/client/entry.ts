@@ -48,11 +48,11 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     headersFrom: isCodex ? textsOf(entry['env_http_headers']) : {},
     /** Name of the variable that contains the bearer token. */
     tokenFrom: isCodex ? textOf(entry['bearer_token_env_var']) : undefined,
-    /** The OAuth client in `oauth` of VS Code, Claude Code and Codex, and in `auth` of Cursor. */
+    /** The OAuth client: in `oauth` of most clients, in `auth` of Cursor, and beside them in Copilot CLI. */
     oauth: oauthOf({
-      id: login['clientId'] ?? login['CLIENT_ID'] ?? login['client_id'],
+      id: login['clientId'] ?? login['CLIENT_ID'] ?? login['client_id'] ?? entry['oauthClientId'],
       secret: login['clientSecret'] ?? login['CLIENT_SECRET'] ?? login['client_secret'],
-      scopes: login['scopes'] ?? login['scope'] ?? (isCodex ? entry['scopes'] : undefined),
+      scopes: login['scopes'] ?? login['scope'] ?? entry[isCodex ? 'scopes' : 'oauthScopes'],
     }),
     /** The only tools that the client uses; undefined if it uses all. */
     allowedTools: isCodex

@@ -215,6 +215,7 @@ describe('connect', () => {
     const byCommand = [
       ['codex', '"codex mcp login hub"'],
       ['claude-code', '"claude mcp login hub"'],
+      ['gemini-cli', '"/mcp auth hub"'],
     ] as const;
     for (const [client, command] of byCommand) {
       const added = await run(['connect', client, '--login', '--name', 'hub', '--yes'], needs);
