@@ -18,6 +18,7 @@ export {
   elementsOf,
   membersOf,
   rawText,
+  repeatedId,
   replace,
   setMembers,
   splice,
