@@ -199,7 +199,7 @@ export async function duringStart<T>(
 }
 
 /** Creates the error of a server that took longer than its `start_timeout`. */
-const lateStart = (limitMs: number, cause?: unknown): HubError =>
+export const lateStart = (limitMs: number, cause?: unknown): HubError =>
   new HubError(
     'HUB_SERVER_START_FAILED',
     `it did not answer initialize and its lists in time, within ${limitMs / 1000} s. Raise "start_timeout" if it needs longer`,

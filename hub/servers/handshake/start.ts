@@ -17,7 +17,13 @@ import type { Interest, Running, ServerNeeds } from '../server-types.ts';
 import { handshakeAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { olderKeyOf, takeForNewer } from './eras.ts';
 import { type HandshakeOptions, type ServerInfo, handshake, speechOf } from './handshake.ts';
-import { type LaunchNeeds, duringStart, handshakeOptionsOf, launchInEra } from './launch-in-era.ts';
+import {
+  type LaunchNeeds,
+  duringStart,
+  handshakeOptionsOf,
+  lateStart,
+  launchInEra,
+} from './launch-in-era.ts';
 
 /** Time from closing a server's stdin until the server is killed, in ms. */
 export const graceMs = 5_000;
@@ -117,7 +123,9 @@ async function openWithin(
       () => undefined, // The caller gets the error thrown below.
     );
     await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
-    throw error;
+    // The timeout of a request names "timeout", which does not limit a start.
+    const isLate = error instanceof HubError && error.code === 'HUB_CALL_TIMEOUT';
+    throw isLate ? lateStart(config.startTimeoutMs, error) : error;
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { HubError, silent } from '#core';
+import { HubError, silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createTestEras } from '#helpers/hub';
 import { createRecordingLog } from '#helpers/recording-log';
@@ -89,6 +89,17 @@ describe('a server with a configured era that does not start in time', () => {
     assert.match(error.message, /^scripted does not speak MCP up to 2025-11-25/);
     assert.equal(error.data.retryable, false);
   });
+});
+
+test('a server of a known era that does not answer initialize in time has its setting in the error', async () => {
+  const launch = { kind: 'remote', transport: 'sse', url: 'http://far/sse', headers: {} } as const;
+  const config = configFor({ era: 'auto', launch, startTimeoutMs: 10 });
+  const server = createAnswering({ initialize: 'silence' });
+  // A manual clock would run both timers, that of the request and that of the start, in one turn.
+  const { code, message } = await errorOf(startOf(server, { clock: systemClock, config }));
+  assert.equal(code, 'HUB_SERVER_START_FAILED');
+  assert.match(message, /did not answer initialize.*0\.01 s\. Raise "start_timeout"/);
+  assert.equal(server.isAlive, false);
 });
 
 test('a server whose start is cancelled has time to exit, and its error has no era', async () => {
