@@ -53,7 +53,8 @@ function remedyOf(
       return remoteRemedyOf(data['status'], message);
     case 'HUB_SERVER_START_FAILED': {
       // The message of this error already contains the remedy.
-      if (data['system_packages'] !== undefined) return undefined;
+      if (data['system_packages'] !== undefined || message.includes('"resources"'))
+        return undefined;
       const lost =
         isProcess && launch?.kind === 'local'
           ? launch.sandbox.mounts.find(({ target }) => said.includes(target))

@@ -55,11 +55,23 @@ export function goneError(
   cause: unknown,
   retryable = true,
 ): HubError {
+  const why = withoutName(server, how);
   const said = quoted && `. ${quoted}`;
-  return new HubError('HUB_SERVER_DOWN', `${server} is gone: ${withoutName(server, how)}${said}`, {
-    cause,
-    data: { server, retryable, ...(stderr && { stderr }) },
-  });
+  return new HubError(
+    'HUB_SERVER_DOWN',
+    `${server} is gone: ${why}${said}${memoryAdviceOn(why, stderr)}`,
+    { cause, data: { server, retryable, ...(stderr && { stderr }) } },
+  );
+}
+
+/** Matches a container that the kernel killed, and a Node that ended because its heap was full. */
+const outOfMemory = /\bout of memory \(limit |JavaScript heap out of memory/;
+
+/** Returns a sentence with advice if the server ran out of memory; empty otherwise, or if `why` has it already. */
+function memoryAdviceOn(why: string, stderr = ''): string {
+  const advice =
+    'It needs more memory: add "resources": {"memory": "1g"} to its entry, or raise that';
+  return outOfMemory.test(`${why}\n${stderr}`) && !why.includes(advice) ? `. ${advice}` : '';
 }
 
 /** The cause in errors of servers that the hub itself has stopped. */
@@ -115,9 +127,9 @@ export function startFailure(server: string, error: unknown, stderr: string): un
     if (!isBare && kindOf(error) !== 'timeout') return error;
   }
   const missing = findMissing(`${stderr}\n${messageOf(error)}`);
-  const advice = missing ? `. ${adviceOn(missing)}` : '';
   const systemPackage = missing?.systemPackage;
   const why = withoutName(server, messageOf(error));
+  const advice = missing ? `. ${adviceOn(missing)}` : memoryAdviceOn(why, stderr);
   return new HubError(
     'HUB_SERVER_START_FAILED',
     `${server} did not start: ${why}${strayIn(stderr, why)}${advice}`,

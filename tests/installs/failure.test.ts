@@ -79,6 +79,11 @@ test('an image that cannot be pulled has the pull command in its error', () => {
 });
 
 describe('the error of a server that does not start', () => {
+  test('has no more advice if its message says to give it more memory', () => {
+    const message = 'one did not start: x. It needs more memory: add "resources": {"memory": "1g"}';
+    assert.equal(failed({ message, output: ['API_KEY is required'] }).message, message);
+  });
+
   const variable =
     /store it with "agenthub secret set API_KEY", and add "env": \{"API_KEY": "\$\{secret:API_KEY\}"\} \(agenthub add -e API_KEY='\$\{secret:API_KEY\}'\)$/;
   const plain =

@@ -100,6 +100,24 @@ describe('the error of a server that ended', () => {
     assert.equal(isHalted(error), false);
   });
 
+  test('says what to do if the server ran out of memory, once', () => {
+    const advice =
+      '. It needs more memory: add "resources": {"memory": "1g"} to its entry, or raise that';
+    const how = 'killed: out of memory (limit 512 MiB)';
+    const gone = goneError('files', how, { quoted: '', stderr: '' }, undefined);
+    assert.equal(gone.message, `files is gone: ${how}${advice}`);
+    const words =
+      'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory';
+    for (const [error, why] of [
+      [gone, how],
+      [new HubError('HUB_SERVER_START_FAILED', 'ended by SIGABRT'), 'ended by SIGABRT'],
+    ] as const) {
+      const failure = startFailure('files', error, words);
+      assert.ok(failure instanceof HubError);
+      assert.equal(failure.message, `files did not start: ${why}${advice}`);
+    }
+  });
+
   test('has no stderr if the hub stopped the server', () => {
     const error = haltedError('files', 'it was stopped');
     assert.equal(error.message, 'files is gone: it was stopped');
