@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { test } from 'vitest';
 import { startCpuTimer } from '#helpers/cpu-time';
@@ -49,6 +53,28 @@ test('a line that is too long is dropped', () => {
   const output = createBuildOutput();
   for (let part = 0; part < 5; part++) output.push('#'.repeat(2 ** 20));
   assert.deepEqual(output.push('end\n'), ['end']);
+});
+
+test('the lock of an npm package names no optional dependency that the registry does not have', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-lock-'));
+  const file = join(folder.path, 'package-lock.json');
+  const found = { integrity: 'sha512-a' };
+  const lockWith = (optionalDependencies: object) => ({
+    packages: {
+      '': { dependencies: { '@o/a': '1.0.0' } },
+      'node_modules/@o/a': found,
+      'node_modules/@o/a/node_modules/b': { ...found, optionalDependencies },
+      'node_modules/@o/a/node_modules/b/node_modules/c': found,
+      'node_modules/@o/a/node_modules/d': found,
+    },
+  });
+  const inLock = { '@o/a': '1', c: '1', d: '1' };
+  await writeFile(file, JSON.stringify(lockWith({ ...inLock, '@o/gone': '1' })));
+  const program = resolve('images/npm/lock.mjs');
+  const output = createBuildOutput();
+  output.push(execFileSync(process.execPath, [program, 'tell'], { cwd: folder.path }).toString());
+  assert.deepEqual(JSON.parse(output.lock() ?? ''), lockWith(inLock));
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), lockWith(inLock));
 });
 
 test('a lock is named after its image', () => {
