@@ -77,8 +77,9 @@ export function decideRestart(
     const { restartsMs, isAllowed } = recordRestart(before.restartsMs, monotonicMs, limit);
     history = { ...history, restartsMs };
     const restarts = maxRestarts === 1 ? 'restart' : 'restarts';
+    const hint = isClean ? '. If it ends by itself when idle, set "restart": "transient"' : '';
     if (!isAllowed)
-      return giveUp(`gave up after ${maxRestarts} ${restarts}: ${withoutName(name, why)}`);
+      return giveUp(`gave up after ${maxRestarts} ${restarts}: ${withoutName(name, why)}${hint}`);
   }
   const bounds = code === 'HUB_ENGINE_UNREACHABLE' ? engineBackoff : backoff;
   // An outage is not the server's failure, so it does not lengthen the delay after one.

@@ -54,6 +54,22 @@ test('restarts after shorter runs are added up', () => {
   assert.deepEqual(statesOf(1 * minuteMs, 2), ['backing_off 500', 'failed 0']);
 });
 
+test('a server that ended by itself without a failure, and is given up, has the setting for that in its reason', () => {
+  const moment = { now: 0, monotonicMs: 0, random: 0 };
+  const given = configFor({ maxRestarts: 0 });
+  const reasonOf = (isClean: boolean) => {
+    const failure = { error: new Error('exited'), why: 'exited', isClean };
+    const { status } = decideRestart(given, noRestarts, failure, moment);
+    return status.state === 'failed' ? status.why : status.state;
+  };
+  const reason = 'gave up after 0 restarts: exited';
+  assert.equal(reasonOf(false), reason);
+  assert.equal(
+    reasonOf(true),
+    `${reason}. If it ends by itself when idle, set "restart": "transient"`,
+  );
+});
+
 test('a server that fails after an outage of the engine is restarted as soon as without the outage', () => {
   const restarts = createRestarts(configFor({}), createManualClock());
   for (let attempt = 0; attempt < 10; attempt++)
