@@ -6,7 +6,7 @@ type MissingProgram = {
   readonly systemPackage?: string;
 };
 
-/** Messages of shells, the engine, Node, Python and browsers about a missing program or library. */
+/** Messages of shells, the engine, Node, Python, .NET and browsers about a missing program or library. */
 const patterns: readonly RegExp[] = [
   /(?:^|\s)(?:\/bin\/)?(?:sh|bash|dash): (?:line )?(?:\d+: )?([\w.+-]+): (?:command )?not found/m,
   /\benv: ['‘]?([\w.+-]+)['’]?: No such file or directory/,
@@ -17,6 +17,7 @@ const patterns: readonly RegExp[] = [
   /error while loading shared libraries: ([\w.+-]+\.so[\w.]*):/,
   /(Bad git executable)/,
   /Executable doesn't exist at \S*\/(chromium|chrome|firefox)/,
+  /find a valid (ICU) package/,
   /(Chromium) distribution '\w+' is not found/,
 ];
 
@@ -24,6 +25,8 @@ const patterns: readonly RegExp[] = [
 const packages: Readonly<Record<string, string>> = {
   'Bad git executable': 'git',
   Chromium: 'chromium',
+  // It depends on the library, whose own package has another name in each Debian.
+  ICU: 'libicu-dev',
   bash: 'bash',
   cargo: 'cargo',
   cc: 'build-essential',

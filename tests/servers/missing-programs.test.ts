@@ -30,6 +30,11 @@ test.for<[string, string, string | undefined]>([
     'Chromium',
     'chromium',
   ],
+  [
+    "Couldn't find a valid ICU package installed on the system. Please install libicu (or icu-libs)",
+    'ICU',
+    'libicu-dev',
+  ],
   ['sh: 1: my-tool: not found', 'my-tool', undefined],
 ])('%s', ([line, name, systemPackage]) => {
   const found = findMissing(`Starting\n${line}\nnode:events:486`);

@@ -3,15 +3,22 @@ import { errorLineIn } from './error-line.ts';
 
 const maxLines = 50;
 const maxCharacters = 8_000;
+/** Maximum number of stack frames in a row, so that a long stack does not displace the line above it with the reason. */
+const maxFrames = 10;
+const frame = /^\s+at /;
 
 /** The last lines of a server's stderr since its launch. `redact` removes secrets from the text. */
 export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text: string) => text) {
   let lines: { readonly text: string; readonly addedMs: number }[] = [];
   let characters = 0;
+  /** Number of stack frames since the last other line. */
+  let frames = 0;
   /** The redacted text, cached because every refused call reads it. */
   let shown: string | undefined;
   return {
     add(line: string): void {
+      frames = frame.test(line) ? frames + 1 : 0;
+      if (frames > maxFrames) return;
       shown = undefined;
       lines.push({ text: line, addedMs: clock.monotonic() });
       characters += line.length;
@@ -30,6 +37,7 @@ export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text
       lines = [];
       shown = undefined;
       characters = 0;
+      frames = 0;
     },
   };
 }

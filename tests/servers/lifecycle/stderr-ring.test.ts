@@ -47,6 +47,16 @@ test('an error line from long before the exit does not explain it', () => {
   assert.equal(lastWordsOf(ring, true).quoted, 'The last it wrote in the 5 s before: bye');
 });
 
+test('a long stack does not displace the line with its reason', () => {
+  const ring = createStderrRing(createManualClock());
+  const frames = Array.from({ length: 60 }, (_, at) => `   at Module.Run(${at})`);
+  for (const line of ['Cannot find KEY', ...frames, 'ended', ...frames]) ring.add(line);
+  const kept = frames.slice(0, 10);
+  const { line, stderr } = lastWordsOf(ring, false);
+  assert.equal(line, 'Cannot find KEY');
+  assert.deepEqual(stderr.split('\n'), ['Cannot find KEY', ...kept, 'ended', ...kept]);
+});
+
 test('a long line is quoted with its first 500 characters', () => {
   const ring = createStderrRing(createManualClock());
   const long = 'e'.repeat(4_000);
