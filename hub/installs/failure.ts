@@ -4,7 +4,10 @@ import type { InstallStep } from './request.ts';
 
 /** Matches the name of an environment variable in the output of a program that failed to start. */
 const variable = /\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b/;
-const wanting = /required|missing|must|not set|no value|environment|provide|undefined|needs?\b/i;
+const wanting =
+  /\b(?:required|missing|must|not set|no value|environment|provided?|undefined|needs?)\b/i;
+/** Matches advice. Programs also give it about variables that they do not need, such as LOG_LEVEL. */
+const advice = /\b(?:set|pass|export)\b/i;
 const cutOff =
   /\bENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
 
@@ -63,8 +66,7 @@ function remedyOf(
         return `It runs as a process of this machine, which has no mounts: start Docker, or write ${lost.source} instead of ${lost.target} in its "args"`;
       if (newerMcp.test(said))
         return 'It seems to be written for an older version of the package mcp. Add "with": ["mcp<2"] to its entry (agenthub add --with "mcp<2")';
-      const line = said.split('\n').find(one => variable.test(one) && wanting.test(one));
-      const [, name] = variable.exec(line ?? '') ?? [];
+      const name = neededVariableIn(said);
       if (name !== undefined) return variableRemedyOf(name);
       if (isNetworkless && cutOff.test(said))
         return 'It has no network: add "network": "bridge" if it may have one';
@@ -86,6 +88,16 @@ function remedyOf(
     default:
       return undefined;
   }
+}
+
+/** Returns the first variable that the output of a program says it needs. */
+function neededVariableIn(output: string): string | undefined {
+  for (const line of output.split('\n')) {
+    const [, name] = variable.exec(line) ?? [];
+    if (name === undefined) continue;
+    if (wanting.test(line) || (isSecretName(name) && advice.test(line))) return name;
+  }
+  return undefined;
 }
 
 function variableRemedyOf(name: string): string {
