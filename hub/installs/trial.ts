@@ -57,6 +57,7 @@ export async function tryServer(
         stray(text) {
           if (strays.length < maxStrays) strays.push(text);
         },
+        gone,
       },
       client: {
         interest: () => ({ resources: [], tasks: [] }),

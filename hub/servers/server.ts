@@ -155,6 +155,7 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
       },
       advice: text => parts.advice.advise(text),
       stray: text => wrote(`${strayMark}${text}`),
+      gone: record.gone,
     },
     client: {
       interest: () => events.interest,

@@ -151,8 +151,9 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await nextTurn();
 }
 
-type Given = Partial<Pick<StartNeeds, 'own' | 'events' | 'launching' | 'opened'>> &
+type Given = Partial<Pick<StartNeeds, 'own' | 'launching' | 'opened'>> &
   Pick<ServerNeeds, 'launch' | 'launches'> & {
+    readonly events?: Omit<StartNeeds['events'], 'gone'>;
     readonly config?: ServerConfig;
     readonly clock?: Clock;
     readonly log?: Log;
@@ -178,7 +179,10 @@ export function startNeedsOf(given: Given): StartNeeds {
     log,
     output: silent,
     own: given.own,
-    events: given.events ?? { stderr() {}, progress() {} },
+    events: {
+      ...(given.events ?? { stderr() {}, progress() {} }),
+      gone: how => new HubError('HUB_SERVER_DOWN', `${config.name} is gone: ${how}`),
+    },
     client: {
       interest: () => ({ resources: [], tasks: [] }),
       maxNotifications: () => 1_000,

@@ -27,6 +27,8 @@ export type LaunchKind = 'new' | 'again' | 'adopted';
 type StartEvents = LaunchEvents & {
   /** Called with text on stdout that is not an MCP message. */
   stray?(text: string): void;
+  /** Returns the error of a server that ended by itself, with what it wrote. */
+  readonly gone: (how: string, cause: unknown) => HubError;
 };
 
 export type LaunchNeeds = {
@@ -98,7 +100,7 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
     ? []
     : [
         instance.exited.then(({ detail }) => {
-          throw new HubError('HUB_SERVER_START_FAILED', detail);
+          throw needs.events.gone(detail, undefined);
         }),
       ];
   try {

@@ -205,8 +205,8 @@ describe('a local server whose era is unknown', () => {
     const used = createAnswering({}, { identity: 'sha256:1' });
     const scene = open({}, [used, createAnswering(silence)]);
     const refused = assert.rejects(scene.launch(), {
-      code: 'HUB_SERVER_START_FAILED',
-      message: 'exited with code 1',
+      code: 'HUB_SERVER_DOWN',
+      message: 'scripted is gone: exited with code 1',
     });
     await settle();
     used.end({ code: 1, detail: 'exited with code 1' });
