@@ -123,7 +123,8 @@ export function createOllamaCaller(url: string, needs: Needs) {
     // Responses are checked here: the `ollama` package never receives an invalid one.
     const checkedFetch: typeof globalThis.fetch = async (input, init) => {
       const response = await needs
-        .fetch(input, { ...init, signal: limit.signal })
+        // A redirect could send the prompt to another host, or make the hub send requests to one.
+        .fetch(input, { ...init, redirect: 'manual', signal: limit.signal })
         .catch((cause: unknown) => {
           throw failureOfFetch(cause, context);
         });

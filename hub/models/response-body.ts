@@ -1,4 +1,4 @@
-import { isObject, tryParseJson } from '#core';
+import { isObject, shortened, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort, failureOfError } from './failure.ts';
 
 export type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
@@ -21,6 +21,8 @@ export async function failureOfResponse(
   response: Response,
   context: CallContext,
 ): Promise<ModelFailure> {
+  const target = response.status < 400 ? response.headers.get('location') : null;
+  if (target !== null) return malformed(`is a redirect to ${shortened(target)}`, context);
   const text = await errorTextOf(response, context).catch(() => ''); // The status is enough for a failure.
   if (context.signal.aborted) return failureOfAbort(context.signal, context.model);
   const parsed = tryParseJson(text);

@@ -12,6 +12,7 @@ export type Fault =
   /** Each byte is sent in a chunk of its own. Not a fault, but readers have to cope with it. */
   | { readonly kind: 'byte_by_byte' }
   | { readonly kind: 'html'; readonly status: number }
+  | { readonly kind: 'redirect'; readonly status: number; readonly to: string }
   | { readonly kind: 'error'; readonly status: number; readonly error: string }
   | { readonly kind: 'error_mid_stream'; readonly afterLines: number; readonly error: string }
   /** Each line is sent when `before(line)` resolves; the first line is 0. */

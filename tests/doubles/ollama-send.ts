@@ -16,6 +16,10 @@ export async function send(
     response.writeHead(fault.status, { 'content-type': 'text/html' }).end(page);
     return;
   }
+  if (fault?.kind === 'redirect') {
+    response.writeHead(fault.status, { location: fault.to }).end();
+    return;
+  }
   if (fault?.kind === 'error') {
     response.writeHead(fault.status, { 'content-type': 'application/json; charset=utf-8' });
     response.end(JSON.stringify({ error: fault.error }));

@@ -108,6 +108,26 @@ describe('a completion ends with its kind of failure', () => {
   });
 });
 
+describe('a redirect of Ollama takes no prompt elsewhere', () => {
+  for (const [path, status] of [
+    ['/api/chat', 307],
+    ['/api/chat', 302],
+    ['/api/tags', 308],
+  ] as const)
+    test(`of ${path} with ${status}`, async () => {
+      await using other = await startOllama();
+      await using scene = openModels(ollama.url);
+      ollama.fails(path, { kind: 'redirect', status, to: `${other.url}${path}` });
+      const { kind, message } = await failureOf(scene.models.complete(asking(), never));
+      assert.equal(kind, 'malformed');
+      assert.equal(
+        message,
+        `the answer is a redirect to ${other.url}${path}. Check that OLLAMA_HOST is an Ollama, and any proxy in front of it`,
+      );
+      assert.deepEqual(other.received(), []);
+    });
+});
+
 describe('a completion is complete', () => {
   test('if every byte arrives separately', async () => {
     await using scene = openModels(ollama.url);
