@@ -109,6 +109,9 @@ export function createMessageQueue(
         if (message && data?.type === 'started')
           pending.set(message.id, { ...message, startedIn: data.container });
       }
+      // New messages of other senders take their turns with those that wait, and not before all of them.
+      for (const { agent, round } of pending.values())
+        rounds.set(agent, Math.min(rounds.get(agent) ?? Infinity, round - 1));
     },
     /** The accepted messages of an agent in the order in which it takes them. */
     of: ofAgent,

@@ -54,6 +54,21 @@ test('a sender with many messages does not delay another sender', async () => {
   expect(textsOf(queue.of('ada'))).toEqual(['a1', 'b1', 'a2', 'a3']);
 });
 
+test('messages that wait at a restart are not overtaken by all that another sender sends after it', async () => {
+  const folder = newFolder();
+  const { queue } = await openQueue(folder);
+  for (const text of ['done 1', 'done 2', 'done 3']) {
+    const { message } = await queue.accept('ada', text, 'a');
+    await queue.started(message.id, 'c1');
+    await queue.end(message.id, 'answered');
+  }
+  for (const text of ['a1', 'a2']) await queue.accept('ada', text, 'a');
+  await queue.close();
+  const { queue: next } = await openQueue(folder);
+  for (const text of ['b1', 'b2', 'b3']) await next.accept('ada', text, 'b');
+  expect(textsOf(next.of('ada'))).toEqual(['a1', 'b1', 'a2', 'b2', 'b3']);
+});
+
 test('a message that is too long, one too many, or beyond the total size is refused', async () => {
   const { queue } = await openQueue(newFolder(), { perAgent: 2, totalBytes: 250 });
   const refused = async (agent: string, text: string) =>
