@@ -253,6 +253,15 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     ]);
   });
 
+  test('a call by the name __proto__ fails alone', async () => {
+    const results = await resultsOf([
+      file('__proto__', {}),
+      file('constructor', {}),
+      file('file_read', { path: '.' }),
+    ]);
+    expect(results).toEqual(['echo {}', 'echo {}', '(empty folder)']);
+  });
+
   test('the shell has a time and an output limit, and no variables of the environment', async () => {
     const results = await resultsOf(
       [

@@ -159,9 +159,15 @@ function readBlock(block: {
   const { type, text, id, name, input } = block;
   if (type === 'text' && typeof text === 'string' && text !== '') return [{ type, text }];
   if (type === 'tool_use' && typeof id === 'string' && typeof name === 'string')
-    return [{ type, id, name, input: (input ?? {}) as JSONValue }]; // Parsed from JSON.
+    return [{ type, id, name: plainName(name), input: (input ?? {}) as JSONValue }]; // Parsed from JSON.
   return [];
 }
+
+/**
+ * Returns a name of a tool, but another one for `__proto__`: the runtime counts calls in an object by these names, and
+ * would count that one on the prototype of all objects, after which it never answers again.
+ */
+const plainName = (name: string) => (name === '__proto__' ? '_proto_' : name);
 
 /** Converts a message of the agent runtime to a sampling message of MCP. */
 function written({ role, content }: Message) {
