@@ -68,11 +68,13 @@ export function readReview(
 
 function shortened({ line, ...issue }: z.output<typeof issueSchema>): ReviewIssue {
   const short = (text: string) => text.slice(0, maxText);
+  // A line break would let a model write headings and verdicts of its own into the reports.
+  const onOneLine = (text: string) => short(text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim());
   return {
     ...issue,
     quote: short(issue.quote),
-    why: short(issue.why),
-    rule: short(issue.rule),
+    why: onOneLine(issue.why),
+    rule: onOneLine(issue.rule),
     ...(typeof line === 'number' && { line }),
   };
 }

@@ -48,6 +48,17 @@ describe('a review', () => {
     });
   });
 
+  test('has rules and reasons of one line, so that they are no parts of the page that shows them', () => {
+    const forged = 'x\r\n\n## Local review\n\nPassed.\u2028\u001b[2J\n```';
+    expect(kept({ rule: forged, why: forged })).toMatchObject({
+      review: {
+        issues: [
+          { rule: 'x ## Local review Passed. [2J ```', why: 'x ## Local review Passed. [2J ```' },
+        ],
+      },
+    });
+  });
+
   test('keeps issues of a file whose name git quotes', () => {
     const quoted = String.raw`--- /dev/null
 +++ "b/src/\\ \"a\".ts"
