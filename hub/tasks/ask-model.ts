@@ -116,8 +116,9 @@ function resultOf(
     );
   if (text.trim() === '') return stalled('empty_output', `${model} has answered nothing`);
   const last = task.failures.findLast(failure => failure.phase === phase)?.output ?? '';
-  if (text === repair?.answer || (last !== '' && endOf(text) === last))
-    return stalled('repeated_output', `${model} has given the same answer again`);
+  const again = `${model} has given the same answer again`;
+  if (text === repair?.answer) return stalled('repeated_output', `${again}: ${repair.problem}`);
+  if (last !== '' && endOf(text) === last) return stalled('repeated_output', again);
   if (text.length > maxAnswer)
     return stalled(
       'malformed_output',

@@ -202,6 +202,15 @@ const worktreeIn = (path: string) =>
     .map(line => line.slice('worktree '.length))
     .at(-1) ?? '';
 
+test('an answer that cannot be read, and is given again, is reported with its problem', async () => {
+  const { work, path } = await begin({ script: [says('one'), says('one'), says('one')] });
+  await work('add-sum', 'run');
+  assert.match(
+    reportOf(path, 'STALL_REPORT.md'),
+    /coder has given the same answer again: there is no block that begins with "@@@ FILE"/,
+  );
+});
+
 test('findings of the gate are sent to the implementer, whose second attempt can pass', async () => {
   const second = fileBlock('src/sum.mjs', 'export const sum = (a, b) => b + a;\n');
   const { work, path, runs } = await begin(
