@@ -185,8 +185,15 @@ async function untrackedIn(
     ({ status, mode }) => status === 'type_changed' && mode === 'submodule',
   );
   const paths = [...pathsOf('deleted'), ...modules.map(({ path }) => path)];
-  const found = await obstacles(paths, signal);
-  return found.filter(path => !leaving.has(path));
+  const found = (await obstacles(paths, signal)).filter(path => !leaving.has(path));
+  const isFolder = (path: string) => [...leaving].some(file => file.startsWith(`${path}/`));
+  const folders = found.filter(isFolder);
+  if (folders.length === 0) return found;
+  // Only files that do not leave with the change keep a folder from becoming a file. Without exclusions, git lists
+  // ignored files, too.
+  const others = await git(['ls-files', '--others', '-z', '--', ...folders], {}, signal);
+  const rest = found.filter(path => !folders.includes(path));
+  return [...rest, ...partsOf(others.stdout.toString())];
 }
 
 /**

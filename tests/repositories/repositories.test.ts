@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
@@ -225,6 +225,24 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(readFileSync(join(path, 'other.txt'), 'utf8')).toBe('untracked\n');
     expect(readFileSync(join(path, 'ignored/x'), 'utf8')).toBe('ignored\n');
     writeFiles(path, { '.git/info/exclude': '' });
+  });
+
+  test('put a file in the place of a folder, unless that has other files than those that leave', async () => {
+    const own = scene.create({ 'a/one.txt': '1\n', 'a/b/two.txt': '2\n', '.gitignore': '*.log\n' });
+    writeFiles(own, { 'a/b/mine.log': 'ignored\n' });
+    scene.giveAway(own);
+    await using opened = await scene.open(own);
+    const instead = { 'a/one.txt': undefined, 'a/b/two.txt': undefined, a: 'file\n' };
+    await workOn(opened, 't-file', instead);
+    expect(await mergeInto(opened, { from: 'agenthub/t-file' })).toMatchObject({
+      kind: 'dirty',
+      paths: ['a/b/mine.log'],
+    });
+    expect(readFileSync(join(own, 'a/b/mine.log'), 'utf8')).toBe('ignored\n');
+    rmSync(join(own, 'a/b/mine.log'));
+    expect(await mergeInto(opened, { from: 'agenthub/t-file' })).toMatchObject({ kind: 'merged' });
+    expect(readFileSync(join(own, 'a'), 'utf8')).toBe('file\n');
+    expect(git(own, 'status', '--porcelain')).toBe('');
   });
 
   test('make a merge commit if one is requested, or the base has moved on', async () => {
