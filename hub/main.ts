@@ -190,7 +190,10 @@ const cli = createCli({
           watchServers: screen && (servers => screen.watch(servers)),
           redaction,
           openSecrets: own.secrets.open,
-          noteHub: async () => await own.paths.note(files.file, settings, log),
+          noteHub: async hubId => {
+            await own.paths.note(files.file, settings, log);
+            await own.paths.requireNoCopy(settings.dataDir, hubId);
+          },
           listens: options.stdio !== true || options.port !== undefined,
           stdio: options.stdio ? stdio : undefined,
           profile: options.profile,

@@ -14,8 +14,11 @@ export type AppOptions = ServersOptions & {
   /** Removes secrets from everything that is displayed. */
   readonly redaction: Redaction;
   readonly openSecrets: () => Promise<Secrets>;
-  /** Records for commands where this hub has its files. Never rejects. */
-  readonly noteHub?: () => Promise<void>;
+  /**
+   * Records for commands where this hub has its files. Rejects with HUB_DATA_LOCKED while a hub runs with a copy of its
+   * data folder.
+   */
+  readonly noteHub?: (hubId: string) => Promise<void>;
   /** False for a hub that only serves the client on stdin, and opens no port. */
   readonly listens: boolean;
   readonly stdio: StdioStreams | undefined;

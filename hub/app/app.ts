@@ -53,7 +53,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   await using opened = new AsyncDisposableStack();
   const dataDir = opened.use(await openDataDir(settings.dataDir, newHubId));
   const logs = await wireLogs(dataDir.path, { ...system, redact, logged: options.logged, config });
-  await options.noteHub?.();
+  await options.noteHub?.(dataDir.hubId);
   const sharing = await openSharing(settings, system);
   /** Files that could not be written. `/health` lists them, and they are written again later. */
   const backlog = createBacklog();

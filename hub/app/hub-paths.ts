@@ -163,6 +163,16 @@ export function createHubPaths(options: HubPathsOptions) {
         );
       }
     },
+    /** Rejects with HUB_DATA_LOCKED while another hub of this user runs with a copy of the data folder. */
+    async requireNoCopy(dataDir: string, hubId: string): Promise<void> {
+      const { findRunningCopy } = await import('#store');
+      const copy = await findRunningCopy(user.state, { dataDir: resolve(folder, dataDir), hubId });
+      if (copy !== undefined)
+        throw new HubError(
+          'HUB_DATA_LOCKED',
+          `DATA_DIR: ${JSON.stringify(dataDir)} and ${JSON.stringify(copy)} are copies of one data folder, and a hub is running with the other one: both would use the same containers. Stop that hub, or remove ${join(dataDir, 'hub-id')} and set HUB_NAME and ROUTER_PORT, so that this one has containers of its own`,
+        );
+    },
   };
 }
 

@@ -8,7 +8,7 @@ export {
   openDataDir,
   ownerKeyFile,
 } from './data-dir.ts';
-export { type KnownHub, findKnownHubs, noteHub } from './known-hubs.ts';
+export { type KnownHub, findKnownHubs, findRunningCopy, noteHub } from './known-hubs.ts';
 export { type Folder, createFolder } from './folder.ts';
 export { type Journal, type JournalDisk, type JournalNeeds, createJournal } from './journal.ts';
 export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';

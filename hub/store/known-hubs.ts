@@ -52,6 +52,23 @@ export async function findKnownHubs(folder: string): Promise<readonly KnownHub[]
   return hubs.filter(hub => hub !== undefined);
 }
 
+/**
+ * Finds a copy of this hub's data folder with which a hub of this user runs. Both hubs have one id, so each would adopt
+ * and remove the containers of the other. Paths that lead to the folder itself are not copies.
+ */
+export async function findRunningCopy(
+  folder: string,
+  { dataDir, hubId }: { readonly dataDir: string; readonly hubId: string },
+): Promise<string | undefined> {
+  const own = await stat(dataDir);
+  for (const hub of await findKnownHubs(folder)) {
+    if (hub.hubId !== hubId || !hub.isRunning) continue;
+    const { dev, ino } = await stat(hub.dataDir);
+    if (dev !== own.dev || ino !== own.ino) return hub.dataDir;
+  }
+  return undefined;
+}
+
 async function readKnown(file: string): Promise<KnownHub | undefined> {
   const text = await readPrivate(file, { maxBytes, remedy }).catch(() => undefined); // It belongs to another user, or is not a regular file.
   const noted = parseNote(text);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { readSettings } from '#config';
@@ -49,6 +49,21 @@ async function machine(env: Readonly<Record<string, string>> = {}) {
     [Symbol.asyncDispose]: temp[Symbol.asyncDispose],
   };
 }
+
+test('a hub does not start beside a hub with a copy of its data folder', async () => {
+  await using at = await machine();
+  const { folder, data } = await at.runIn('first');
+  await at.pathsIn('second');
+  await cp(folder, join(folder, '..', 'second'), { recursive: true });
+  const paths = await at.pathsIn('second', 'own');
+  await assert.rejects(paths.requireNoCopy('./data', id), {
+    code: 'HUB_DATA_LOCKED',
+    message: /"\.\/data" and ".*\/first\/data" are copies .* remove data\/hub-id and set HUB_NAME/,
+  });
+  await paths.requireNoCopy('./data', '0123456789abcdef');
+  await data[Symbol.asyncDispose]();
+  await paths.requireNoCopy('./data', id);
+});
 
 test('a .env with a byte order mark is read whole, and one in UTF-16 or Latin-1 is refused', async () => {
   await using at = await machine();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { announceRunning, findKnownHubs, noteHub, openDataDir } from '#store';
+import { announceRunning, findKnownHubs, findRunningCopy, noteHub, openDataDir } from '#store';
 import { temporary } from '../config/editing.ts';
 
 const id = 'abcdef0123456789';
@@ -72,4 +72,23 @@ test('an invalid note is ignored, and a missing folder has no hubs', async () =>
     await writeFile(join(at.state, name), text);
   assert.equal((await findKnownHubs(at.state)).length, 1);
   assert.deepEqual(await findKnownHubs(join(at.state, 'none')), []);
+});
+
+test('a copy of the data folder is found while a hub runs with it, and the folder itself is no copy', async () => {
+  await using at = await noted();
+  const { dataDir } = at.hub;
+  const copy = `${dataDir}-copy`;
+  const link = `${dataDir}-link`;
+  const data = await openDataDir(dataDir, () => id);
+  await cp(dataDir, copy, { recursive: true });
+  await symlink(dataDir, link);
+  for (const other of [copy, link]) await noteHub(at.state, { ...at.hub, dataDir: other });
+  const find = async (path: string, hubId = id) =>
+    await findRunningCopy(at.state, { dataDir: path, hubId });
+  assert.equal(await find(dataDir), undefined, 'no hub runs with the copy');
+  assert.equal(await find(link), undefined);
+  assert.ok([dataDir, link].includes((await find(copy)) ?? ''));
+  assert.equal(await find(copy, '0123456789abcdef'), undefined, 'a hub of its own');
+  await data[Symbol.asyncDispose]();
+  assert.equal(await find(copy), undefined);
 });
