@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { encodingFault } from '#config';
 import { type Clock, HubError } from '#core';
 import type { TerminalStream } from './screen/terminal-output.ts';
 import { asJson, usageError } from './values.ts';
@@ -70,12 +71,15 @@ export function createIo(
     screen: createScreen(stdout),
     /** The terminal or pipe behind `err`. */
     errorScreen,
-    /** Reads all of stdin as UTF-8, without the byte order mark that editors and shells of Windows write before it. */
+    /**
+     * Reads all of stdin, without the byte order mark that editors and shells of Windows write before it. Rejects with
+     * HUB_USAGE if it is not UTF-8.
+     */
     async input(): Promise<string> {
-      const chunks = await Array.fromAsync(stdin, chunk => Buffer.from(chunk));
-      return Buffer.concat(chunks)
-        .toString()
-        .replace(/^\uFEFF/, '');
+      const bytes = Buffer.concat(await Array.fromAsync(stdin, chunk => Buffer.from(chunk)));
+      const fault = encodingFault(bytes);
+      if (fault !== undefined) throw usageError(`stdin: ${fault}`);
+      return bytes.toString().replace(/^\uFEFF/, '');
     },
     /** The terminal of `out` and `err`; undefined if one of them is a pipe or a file. */
     terminal: terminalOf(stdout, stderr),

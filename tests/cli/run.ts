@@ -10,7 +10,7 @@ export type Outcome = { readonly code: number; readonly out: string; readonly er
 export type Fake = {
   /** Width of the terminal that stdout and stderr are; undefined if they are pipes. */
   readonly columns?: number;
-  readonly input?: string;
+  readonly input?: string | Buffer;
   readonly signal?: AbortSignal;
   /** Called with each text that is written to stdout, and the stream. */
   readonly onOut?: (text: string, stdout: PassThrough) => void;

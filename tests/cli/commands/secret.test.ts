@@ -21,3 +21,20 @@ test('an invalid name is refused before the value is asked for', async () => {
   assert.equal(code, 2);
   assert.match(err, /the name of a secret has 1 to 128 letters, digits/);
 });
+
+test.for([
+  ['Latin-1', Buffer.from('p\u00e4ssword', 'latin1'), /stdin: it is not UTF-8, but Latin-1/],
+  [
+    'UTF-16',
+    Buffer.from('\uFEFFpassword', 'utf16le'),
+    /stdin: it is in UTF-16, .* Save it as UTF-8/,
+  ],
+] as const)('a value in %s is refused', async ([, input, message]) => {
+  await using folder = await secretsFolder();
+  const secrets = folder.open();
+  const args = ['secret', 'set', 'A', '--store', 'file'];
+  const { code, err } = await run(args, { openSecrets: async () => secrets }, { input });
+  assert.equal(code, 2);
+  assert.match(err, message);
+  assert.deepEqual(await secrets.stored(), []);
+});
