@@ -34,7 +34,7 @@ const checkedMs = 200;
 
 /**
  * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that a killed
- * hub left behind. The lock is a SQLite transaction: the system releases it however the process ends. Throws
+ * hub left behind, except those of the secrets. The lock is a SQLite transaction: the system releases it however the process ends. Throws
  * HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each other's containers,
  * and HUB_CONFIG_INVALID if the folder cannot be used. `waitMs`: how long this thread waits for the lock.
  */
@@ -46,7 +46,8 @@ export async function openDataDir(path: string, newId: () => string, waitMs = ch
     await makePrivate(lockFile);
     const lock = undo.use(new DatabaseSync(lockFile, { timeout: waitMs }));
     lock.exec('BEGIN EXCLUSIVE');
-    await removeTempFiles(path);
+    // Commands write the secrets without this lock, so a temporary file of them may be in use.
+    await removeTempFiles(path, async name => !name.startsWith('secrets.'));
     await withdrawRunning(path);
     const hubId = await readOrMakeId(path, newId);
     const secret = await readOrMakeSecret(join(path, 'hub-secret'));

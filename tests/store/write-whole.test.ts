@@ -131,3 +131,11 @@ test('a file that a killed hub has half written is removed by the next, and neve
     [],
   );
 });
+
+test('a hub that starts while a command writes the secrets does not remove the half-written file', async () => {
+  const file = join(folder, 'secrets.json');
+  await writeWhole(file, 'whole', async () => {
+    await using _ = await openDataDir(folder, () => 'abcdefgh01234567');
+  });
+  assert.equal(await readFile(file, 'utf8'), 'whole');
+});
