@@ -159,7 +159,7 @@ async function lockFile(file: string): Promise<DatabaseSync> {
 /** Returns the error for a file that could not be written, if the system reported an error. */
 function unwritable(file: string, cause: unknown): unknown {
   if (cause instanceof HubError || errorCodeOf(cause) === undefined) return cause;
-  const message = `${file} cannot be written and is unchanged: ${messageOf(cause)}. Make that possible, or set DATA_DIR to a folder that this user may write`;
+  const message = `${file} cannot be written and is unchanged: ${messageOf(cause)}. Make room on its disk and let this user write it, or set DATA_DIR to another folder`;
   return new HubError('HUB_CONFIG_UNWRITABLE', message, { cause });
 }
 
