@@ -82,7 +82,9 @@ export function createHubLocator({
       };
     },
     async findDataFolders() {
-      return (await readSetup()).dataDirs;
+      const { kind, dataDir } = await layout();
+      // The hub of a folder that has written nothing yet has no log. That of another hub must not pass for it.
+      return kind === 'folder' ? [dataDir] : (await readSetup()).dataDirs;
     },
     async findOwnerKey(signal) {
       const { settings, meant, compose } = await readSetup();

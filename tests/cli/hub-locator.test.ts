@@ -11,7 +11,12 @@ import { temporary } from '../config/editing.ts';
 const token = 'a-token-of-16-chars';
 
 /** Creates a locator in a folder that contains only what the test writes. */
-async function locating(env: Readonly<Record<string, string>> = {}, dotenv = '', config = '{}') {
+async function locating(
+  env: Readonly<Record<string, string>> = {},
+  dotenv = '',
+  config = '{}',
+  kind: 'user' | 'folder' = 'user',
+) {
   const folder = await temporary();
   const file = join(folder.path, 'hub.json');
   await writeFile(file, config);
@@ -20,10 +25,10 @@ async function locating(env: Readonly<Record<string, string>> = {}, dotenv = '',
   const locator = createHubLocator({
     env: all,
     root: folder.path,
-    layout: async () => ({ kind: 'user', configFile: file, dataDir }),
+    layout: async () => ({ kind, configFile: file, dataDir }),
     readEnvironment: async () => mergeEnvironment(all, dotenv),
     readOptions: async () => ({ env: {}, home: folder.path }),
-    findKnownHubs: async () => [],
+    findKnownHubs: async () => [{ dataDir: '/other/data', running: { url: '', sockets: [] } }],
   });
   return { ...locator, dataDir, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
@@ -143,4 +148,12 @@ describe("the owner's key", () => {
       message: /keeps its key in ".*data"/,
     });
   });
+});
+
+test('the files of other hubs are not read for the hub of a folder', async () => {
+  const otherHub = '/other/data';
+  await using folder = await locating({ DATA_DIR: '' }, '', '{}', 'folder');
+  assert.deepEqual(await folder.findDataFolders(), [folder.dataDir]);
+  await using user = await locating({ DATA_DIR: '' });
+  assert.ok((await user.findDataFolders()).includes(otherHub));
 });
