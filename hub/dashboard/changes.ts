@@ -34,7 +34,7 @@ type Needs = {
   };
   readonly tasks?: { readonly events: Event<unknown> };
   readonly approvals?: { readonly changed: Event<unknown> };
-  readonly pins?: { readonly changed: Event<readonly string[]> };
+  readonly pins?: { readonly changed: Event<unknown> };
 };
 
 /** Events of an agent after which its files may have changed. */

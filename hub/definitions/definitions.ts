@@ -36,7 +36,7 @@ const firstSightMs = 10_000;
 /** Creates the comparison of servers' definitions with a lock file, which `load` must read first. */
 export function createDefinitions(file: string, { clock, log, backlog, record }: Needs) {
   const failures = createWriteFailures({ log, backlog });
-  const changed = createEmitter<readonly string[]>();
+  const changed = createEmitter<readonly string[] | undefined>();
   let lock: Lock = new Map();
   /** Why the lock file is not used. `isKnown`: true if its content was read before. */
   let fault: HubError | undefined;
@@ -78,9 +78,12 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
 
   /** Uses the content of the file, with the changes that it lacks. */
   function useFile(inFile: Lock): void {
+    const isFirst = fault !== undefined && !isKnown;
     fault = undefined;
     isKnown = true;
     use(withChanges(inFile, pending));
+    // Until now nothing was pinned, and with the mode `hide` everything was held.
+    if (isFirst) changed.fire(undefined);
   }
 
   /** Writes pending changes. Rejects like `changeLock`, and the changes then stay pending. */
@@ -161,7 +164,7 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
 
   return {
     file,
-    /** Fires with the names of servers whose pins have changed. */
+    /** Fires with the names of servers whose pins have changed; with undefined if all servers are to be compared again. */
     changed: changed.event,
     get fault() {
       return fault;

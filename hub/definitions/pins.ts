@@ -200,7 +200,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
     /** Returns the report on a server. Throws HUB_SERVER_UNKNOWN. */
     report: (name: string) => reportOf(find(name)),
     reportOf,
-    /** Fires with the names of servers whose pins have changed. Changed lists are reported by the servers' `listed`. */
+    /** Fires when pins have changed. Changed lists are reported by the servers' `listed`. */
     changed: definitions.changed,
     /** Number of definitions that wait for a decision. */
     get waiting(): number {

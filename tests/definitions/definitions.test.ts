@@ -287,3 +287,18 @@ test('a file that is read during a write does not restore its earlier content', 
   await Promise.all([written, ...loads]);
   assert.equal(lost, 0);
 });
+
+test('after the removal of a file that was never valid, servers are compared again, and pinned', async () => {
+  const file = join(folder, 'hub.lock.json');
+  await writeFile(file, '<<<<<<< HEAD');
+  const { definitions } = await open();
+  const offer = tools({ add: 'adds' });
+  definitions.changed(names => {
+    if (names === undefined) definitions.seen(config, offer);
+  });
+  assert.equal(definitions.heldIn(config, offer).length, 1);
+  await rm(file);
+  await definitions.load();
+  assert.ok(definitions.pinsFor(config));
+  assert.deepEqual(definitions.heldIn(config, offer), []);
+});

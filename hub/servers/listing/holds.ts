@@ -71,7 +71,7 @@ export function createHolds(config: () => ServerConfig, guard: DefinitionGuard |
     },
     hear: (review: () => void): Disposable | undefined =>
       guard?.changed(names => {
-        if (names.includes(config().name)) review();
+        if (names?.includes(config().name) ?? true) review();
       }),
   };
 }

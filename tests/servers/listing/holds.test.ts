@@ -10,7 +10,7 @@ const item = (key: string, text = key) => ({ key, bytes: Buffer.from(text) });
 
 /** Creates holds, whose guard withholds items and instructions with the text "bad". */
 function open() {
-  const changed = createEmitter<readonly string[]>();
+  const changed = createEmitter<readonly string[] | undefined>();
   let compared = 0;
   const guard: DefinitionGuard = {
     seen() {},
@@ -93,6 +93,8 @@ test('a change of the pins of this server is noticed, and one of another is not'
   assert.equal(reviews, 0);
   changed.fire(['notes', 'calc']);
   assert.equal(reviews, 1);
+  changed.fire(undefined);
+  assert.equal(reviews, 2, 'of all servers');
 });
 
 test('without pinned definitions nothing is held', () => {
