@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { unwritable, writeNew } from '#config';
-import { HubError } from '#core';
+import { HubError, shellWord } from '#core';
 import { readAsset } from '../assets.ts';
 import { type Command, configOption, jsonOption } from '../command.ts';
 import { textOf, usageError } from '../values.ts';
@@ -39,7 +39,7 @@ export const init: Command = {
     if (isJson) return json({ file });
     out(`${screen.paint('green', 'wrote')} ${file}`);
     out(
-      `Start the hub with: agenthub serve${[usual, yamlFile].includes(file) ? '' : ` --config ${file}`}`,
+      `Start the hub with: agenthub serve${[usual, yamlFile].includes(file) ? '' : ` --config ${shellWord(file)}`}`,
     );
     return 0;
   },

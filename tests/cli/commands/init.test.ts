@@ -78,6 +78,12 @@ describe('init', () => {
     assert.equal(out, `wrote ${path}\nStart the hub with: agenthub serve --config ${path}`);
   });
 
+  test('a name with a space is quoted in the command that starts the hub', async () => {
+    const path = join(folder, 'my hub.json');
+    const { out } = await cli('init', '--config', path);
+    assert.equal(out, `wrote ${path}\nStart the hub with: agenthub serve --config '${path}'`);
+  });
+
   test('says why a file cannot be written', async () => {
     const { code, err } = await cli('init', '--config', '/dev/null/hub.json');
     assert.equal(code, 1);
