@@ -34,9 +34,10 @@ const checkedMs = 200;
 
 /**
  * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that a killed
- * hub left behind, except those of the secrets. The lock is a SQLite transaction: the system releases it however the process ends. Throws
- * HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each other's containers,
- * and HUB_CONFIG_INVALID if the folder cannot be used. `waitMs`: how long this thread waits for the lock.
+ * hub left behind, except those of the secrets. The lock is a SQLite transaction: the system releases it however the
+ * process ends. Throws HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each
+ * other's containers, and HUB_CONFIG_INVALID if the folder cannot be used. `waitMs`: how long this thread waits for the
+ * lock.
  */
 export async function openDataDir(path: string, newId: () => string, waitMs = checkedMs) {
   const lockFile = join(path, 'hub.lock');
