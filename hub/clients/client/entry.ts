@@ -134,9 +134,7 @@ function namesOf(value: unknown): readonly string[] {
 /** Folders that predefined variables of a client may refer to. */
 export type ClientFolders = { readonly home: string; readonly folder: string };
 
-/**
- * Syntax for variables in each client's file: `${NAME}`, that or `$NAME`, `${env:NAME}`, `{env:NAME}`, or none.
- */
+/** Syntax for variables in each client's file: `plain` is `${NAME}`, and `shell` that or `$NAME`. */
 const syntaxes: Readonly<Record<ClientName, Syntax | 'none'>> = {
   'claude-code': 'plain',
   'claude-desktop': 'none',
