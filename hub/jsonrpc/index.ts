@@ -18,7 +18,6 @@ export {
   elementsOf,
   membersOf,
   rawText,
-  repeatedId,
   replace,
   setMembers,
   splice,

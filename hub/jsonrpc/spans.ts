@@ -34,13 +34,6 @@ export function rawText(bytes: Buffer, span: Span): string {
   return bytes.toString('utf8', span.start, span.end);
 }
 
-/**
- * Returns the id of a request of the hub, as JSON text, from the message of a server that repeats it. Some servers
- * repeat the number as a string, which the official SDKs accept.
- */
-export const repeatedId = (bytes: Buffer, span: Span): string =>
-  rawText(bytes, span).replaceAll('"', '');
-
 /** Parses the value of a span. Only for small values: payloads are not parsed. */
 export function valueOf(bytes: Buffer, span: Span | undefined): unknown {
   return span && JSON.parse(bytes.toString('utf8', span.start, span.end));

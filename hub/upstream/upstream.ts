@@ -10,7 +10,6 @@ import {
   errorAnswer,
   membersOf,
   rawText,
-  repeatedId,
   splice,
 } from '#jsonrpc';
 import { cancelled, refusedBy, timedOut, tooLong } from './call-errors.ts';
@@ -150,7 +149,7 @@ export function createUpstream(
   }
 
   function answered(answer: Answer): void {
-    const id = answer.id ? Number(repeatedId(answer.bytes, answer.id)) : NaN;
+    const id = answer.id ? Number(rawText(answer.bytes, answer.id)) : NaN;
     const entry = pending.take(id);
     if (entry) {
       entry.settle(answer);
@@ -199,7 +198,7 @@ export function createUpstream(
 
   function progressed(notification: Notification, id: string | undefined): void {
     const token = membersOf(notification.bytes, notification.params)?.get('progressToken');
-    const entry = token && pending.find(Number(repeatedId(notification.bytes, token)));
+    const entry = token && pending.find(Number(rawText(notification.bytes, token)));
     // The request may have been answered with a task.
     if (!entry) return notified(notification, id);
     if (entry.caller?.progressToken === undefined) return;

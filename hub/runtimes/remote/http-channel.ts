@@ -11,9 +11,9 @@ import {
   errorAnswer,
   idAtAnEnd,
   membersOf,
+  rawText,
   readMessage,
   readMessages,
-  repeatedId,
   stringAt,
 } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
@@ -86,7 +86,7 @@ export function createHttpChannel(
   function take(message: Message, about: string | undefined): void {
     if (message.kind === 'answer' && message.id) {
       const { bytes, payload } = message;
-      const id = repeatedId(bytes, message.id);
+      const id = rawText(bytes, message.id);
       if (id === initializeId)
         version = stringAt(bytes, membersOf(bytes, payload)?.get('protocolVersion'));
       const request = outbox.find(id);

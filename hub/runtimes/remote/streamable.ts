@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, createAbortScope, messageOf } from '#core';
-import { membersOf, rawText, readMessage, repeatedId, rpcCodes } from '#jsonrpc';
+import { membersOf, rawText, readMessage, rpcCodes } from '#jsonrpc';
 import { encodeHeaderValue, mcpHeaders } from '#mcp';
 import {
   bodyKind,
@@ -243,7 +243,7 @@ function isSessionUnknown(answer: Buffer): boolean {
 function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
   const answer = readMessage(Buffer.from(body));
   if (id === undefined || answer.kind !== 'answer') return undefined;
-  if (answer.id) return repeatedId(answer.bytes, answer.id) === id ? body : undefined;
+  if (answer.id) return rawText(answer.bytes, answer.id) === id ? body : undefined;
   // In 2026-07-28, which has no sessions, an error without id can only belong to this request.
   if (claimed === undefined) return undefined;
   const error = rawText(answer.bytes, answer.payload);

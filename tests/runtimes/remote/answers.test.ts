@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type http from 'node:http';
 import { describe, test } from 'vitest';
-import { call, until } from '../../contracts/recorder.ts';
+import { call } from '../../contracts/recorder.ts';
 import { type Handler, against, errorOf, json, stream } from './scene.ts';
 
 describe('an unusable response becomes an error response', () => {
@@ -129,19 +129,6 @@ describe('an unusable response becomes an error response', () => {
         await heard.answer(2);
       },
     ));
-
-  test.for([200, 404])('an id that is repeated as a string is an answer (status %i)', status => {
-    const answer = { jsonrpc: '2.0', id: '1', error: { code: -32601, message: 'unknown' } };
-    return against(
-      (_, response) => json(response, answer, {}, status),
-      async ({ channel, heard }) => {
-        channel.send(call(1, 'what/ever'));
-        await until(() => heard.messages.length > 1, 'the answer');
-        const [, ...texts] = heard.messages.map(({ bytes }) => JSON.parse(bytes.toString()));
-        assert.deepEqual(texts, [answer]);
-      },
-    );
-  });
 
   test('the secrets of the entry are not sent to the target of a redirect', () => {
     const seen: http.IncomingMessage[] = [];
