@@ -493,7 +493,10 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     await delay(2 * busyMs);
     await redis.cli('script', 'kill');
     await endless;
-    while (!(await isThere(hub.cache, 'a'))) await keep(hub.cache, 'a', 'one');
+    while (!(await isThere(hub.cache, 'a'))) {
+      await keep(hub.cache, 'a', 'one');
+      await delay(pollMs);
+    }
     await isFound(hub.cache, 'a');
     assert.equal(hub.log.at(-1), 'info Redis accepts the commands of the exact cache again {}');
   });
