@@ -2,6 +2,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { type JsonObject, isObject } from '#core';
 import type { ClientName } from './client/client.ts';
+import { referenceTo } from './client/entry.ts';
 
 /** The hub's address for clients. */
 export type HubAddress = {
@@ -27,7 +28,7 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   const { token, isTokenMade } = hub;
   const url = endpointOf(hub);
   const authorization = {
-    Authorization: `Bearer ${isTokenMade === true ? token : referenceFor(client)}`,
+    Authorization: `Bearer ${isTokenMade === true ? token : referenceTo(tokenVariable, client)}`,
   };
   const headers = token === undefined ? {} : { headers: authorization };
   switch (client) {
@@ -55,21 +56,6 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
       return isTokenMade === true
         ? { url, http_headers: authorization }
         : { url, bearer_token_env_var: tokenVariable };
-  }
-}
-
-/** Returns the reference to the variable with the token, in the syntax of the client's file. */
-function referenceFor(client: ClientName): string {
-  switch (client) {
-    case 'claude-code':
-    case 'gemini-cli':
-    case 'qwen-code':
-    case 'copilot-cli':
-      return `\${${tokenVariable}}`;
-    case 'opencode':
-      return `{env:${tokenVariable}}`;
-    default:
-      return `\${env:${tokenVariable}}`;
   }
 }
 

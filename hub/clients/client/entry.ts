@@ -158,6 +158,14 @@ const variablePatterns = {
   named: /\$\{([^{}]*)\}/g,
   braces: /\{((?:env|file):[^{}]*)\}/g,
 };
+
+/** Returns a reference to a variable, in the syntax of a client's file. `${env:NAME}` for clients that expand none. */
+export function referenceTo(variable: string, client: ClientName): string {
+  const syntax = syntaxes[client];
+  if (syntax === 'braces') return `{env:${variable}}`;
+  return syntax === 'plain' || syntax === 'shell' ? `\${${variable}}` : `\${env:${variable}}`;
+}
+
 const plainName = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^]*)?$/;
 const upperCaseName = /^[A-Z_][A-Z0-9_]*$/;
 
